@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import prestarted
 import pytest
 import yaml
 from hypothesis import example, given, settings
@@ -87,6 +88,12 @@ def first_on_path(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(installed), prepend=os.pathsep)
 
 
+@pytest.fixture(scope="module")
+def forked(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Python that takes no time to start, for steps that start it several times."""
+    return str(prestarted.stand_in(tmp_path_factory.mktemp("python"), "python", ()))
+
+
 def run_step(name: str, folder: Path, inputs: dict[str, str], **more: str) -> subprocess.CompletedProcess[str]:
     """A step of the action: `bash -e`, its own `env` with the expressions resolved."""
     (step,) = [one for one in STEPS if one.get("name") == name]
@@ -97,7 +104,10 @@ def run_step(name: str, folder: Path, inputs: dict[str, str], **more: str) -> su
     }
     known |= {"github.workflow": "CI", "github.job": "evals", "runner.temp": str(folder / "temp")}
     known |= {"toJSON(matrix)": more.pop("matrix", "null")}
-    known |= {"steps.install.outputs.python": sys.executable, "steps.install.outputs.project": more.pop("project", "")}
+    known |= {
+        "steps.install.outputs.python": more.pop("python", sys.executable),
+        "steps.install.outputs.project": more.pop("project", ""),
+    }
     known |= {"steps.run.outputs.exit-code": more.pop("code", "")}
     own = {key: re.sub(r"\$\{\{ (.*?) \}\}", lambda at: known[at[1]], value) for key, value in step["env"].items()}
     return subprocess.run(
@@ -107,13 +117,15 @@ def run_step(name: str, folder: Path, inputs: dict[str, str], **more: str) -> su
     )  # fmt: skip
 
 
-def test_the_steps_run_gate_and_keep_one_comment(suite: Path, tmp_path: Path, github: tuple[GitHub, str]) -> None:
+def test_the_steps_run_gate_and_keep_one_comment(
+    suite: Path, tmp_path: Path, github: tuple[GitHub, str], forked: str
+) -> None:
     state, address = github
     state.comments = [{"id": number, "body": "talk"} for number in range(120)]
     output, event = tmp_path / "output", tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}))
     inputs = {name: str(given["default"]) for name, given in ACTION["inputs"].items()} | {"suites": suite.name}
-    runner = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
+    runner = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "python": forked}
     ran = run_step("Run", tmp_path, inputs, **runner)
     assert ran.returncode == 0, ran.stderr
     assert "::error file=" in ran.stdout + ran.stderr
@@ -121,6 +133,7 @@ def test_the_steps_run_gate_and_keep_one_comment(suite: Path, tmp_path: Path, gi
     reports = {path.name for path in (tmp_path / inputs["reports"]).iterdir()}
     assert reports == {"junit.xml", "results.json", "report.md", "report.html", "runs.html"}
     api = {"GITHUB_API_URL": address, "GITHUB_REPOSITORY": "o/r", "GITHUB_EVENT_PATH": str(event)}
+    api["python"] = forked
     for verb in ("made", "edited"):
         said = run_step("Comment", tmp_path, inputs, **api)
         assert said.stdout == f"the comment of pull request 7 was {verb}\n", said.stderr
@@ -161,7 +174,7 @@ def test_suites_and_options_may_stand_on_many_lines(suites: str, arguments: str)
     assert shell_words(arguments) == ["--repeat", "1", "--note", "second"]
 
 
-def test_the_step_runs_the_suites_with_the_options_of_its_inputs(suite: Path, tmp_path: Path) -> None:
+def test_the_step_runs_the_suites_with_the_options_of_its_inputs(suite: Path, tmp_path: Path, forked: str) -> None:
     second = tmp_path / SECOND
     second.parent.mkdir()
     second.write_text(suite.read_text())
@@ -170,7 +183,7 @@ def test_the_step_runs_the_suites_with_the_options_of_its_inputs(suite: Path, tm
     inputs |= {"suites": suites.replace("NAME", suite.name), "args": arguments}
     output = tmp_path / "output"
     runner = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")}
-    ran = run_step("Run", tmp_path, inputs, **runner)
+    ran = run_step("Run", tmp_path, inputs, **runner, python=forked)
     assert output.read_text() == "exit-code=1\n", ran.stderr
     results = json.loads((tmp_path / inputs["reports"] / "results.json").read_text())
     assert len(results["runs"]) == 4, "two suites of two tests, each once"

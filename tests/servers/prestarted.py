@@ -251,14 +251,19 @@ def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[s
     return subprocess.CompletedProcess(command, process.returncode or 0, out, errors)
 
 
-def stand_in(folder: Path) -> Path:
-    """A command `agenteval` in this folder that is forked off: for what shells and builders call by its name."""
-    file = folder / "agenteval"
+AGENTEVAL = ("-P", "-m", "agenteval_tui")
+"""The words of Python that are the installed command."""
+
+
+def stand_in(folder: Path, name: str = "agenteval", words: Sequence[str] = AGENTEVAL) -> Path:
+    """A command of this name in this folder that is forked off, as `python WORDS...`: for what shells and builders call
+    by its name. Without words it is a `python`."""
+    file = folder / name
     servers = str(Path(__file__).parent)
     lines = (
         f"#!{PYTHON} -IS",
         f"import sys; sys.path.insert(0, {servers!r})",
-        "import prestarted; prestarted.stand_in_for(*sys.argv[1:])",
+        f"import prestarted; prestarted.stand_in_for(*{tuple(words)!r}, *sys.argv[1:])",
     )
     file.write_text("\n".join(lines) + "\n")
     file.chmod(0o755)
@@ -266,12 +271,11 @@ def stand_in(folder: Path) -> Path:
 
 
 def stand_in_for(*words: str) -> NoReturn:
-    """Be the installed command, in a process that is forked off, until its end."""
-    command = ["-P", "-m", "agenteval_tui", *words]
+    """Be `python WORDS...`, in a process that is forked off, until its end."""
     env = {**os.environ, "PYTHONPATH": SERVERS_OWN["PYTHONPATH"]}
-    made = start(command, env, [0, 1, 2], terminal=False)
+    made = start(words, env, [0, 1, 2], terminal=False)
     if made is None:
-        os.execve(sys.executable, [sys.executable, *command], env)
+        os.execve(sys.executable, [sys.executable, *words], env)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda got, _: os.kill(made.pid, got))
     code = made.wait()
