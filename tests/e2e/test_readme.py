@@ -31,15 +31,16 @@ def console_commands() -> list[str]:
     return [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
 
 
-def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A command line, as a shell would run it, with the installed programs first."""
-    environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+def run(command: str, folder: Path, *first: Path) -> subprocess.CompletedProcess[str]:
+    """A command line, as a shell would run it, with the installed programs first, and before these the `first`."""
+    path = os.pathsep.join([*map(str, first), str(BIN), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path}
     return subprocess.run(
         ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=250
     )
 
 
-def test_every_console_command_runs(tmp_path: Path) -> None:
+def test_every_console_command_runs(tmp_path: Path, installed: Path) -> None:
     (first,) = [block for block in blocks("yaml") if block.startswith("name: First steps")]
     (tmp_path / "first.suite.yaml").write_text(first, encoding="utf-8")
     commands = console_commands()
@@ -51,7 +52,7 @@ def test_every_console_command_runs(tmp_path: Path) -> None:
     assert " failed of " in demo.stdout
     assert "error" not in demo.stdout.splitlines()[-4]
     for command in commands:
-        done = run(command, tmp_path)
+        done = run(command, tmp_path, installed)  # after the first, which was started as a person starts it
         if command == "agenteval first.suite.yaml":
             # It opens the app, and there is no terminal here: one clear sentence.
             assert done.returncode == 2
