@@ -89,7 +89,8 @@ class Attacked(App):
         editor = self.query_one(ConfigEditor)
         editor.load_text('{{"' + text + '": "' + text + '"}}')
         if FILTER:
-            self.query_one(VirtualList).set_source(Rows([("k" + text, ((text, ""), (text, "bold")))]))
+            rows = Rows([text], lambda row, width: ((row, ""), (row, "bold")), lambda row: "k" + row)
+            self.query_one(VirtualList).set_source(rows)
             self.query_one(Static).update(text)
             self.clear_notifications()
             self.post_message(Notify(displayable_note(text, title=text)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import pytest
+from listed import listed
 from textual._compositor import Compositor
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -16,7 +17,7 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 KEYS = (("enter", "apply"), ("tab", "preview"), ("esc", "close"))
 
@@ -60,7 +61,7 @@ class Framed(Sheet[str]):
 
     def compose(self) -> ComposeResult:
         with SheetFrame("Things", (("x", "more"), ("esc", "close")), subject="here"):
-            yield VirtualList(Rows((str(one), ((f"row {one}", ""),)) for one in range(self.rows)), id="list")
+            yield VirtualList(listed((str(one), ((f"row {one}", ""),)) for one in range(self.rows)), id="list")
             yield Section("text", id="rule")
             yield LinesView(id="lines")
             yield LineBlock(lambda width: [(("said", ""),)], id="said")

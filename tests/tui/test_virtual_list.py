@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from listed import listed
 from textual.app import App, ComposeResult
 from textual.strip import Strip
 
 from agenteval_tui.tui.styled_text import Line
-from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
+from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
 
 class Numbers:
@@ -146,15 +147,15 @@ class CountedList(VirtualList):
 
 
 async def test_rows_that_are_set_anew_are_painted_where_they_look_different() -> None:
-    app = ListApp(Rows())
-    view = app.list = CountedList(Rows((f"row-{n}", ((f"old {n}", ""),)) for n in range(50)))
+    app = ListApp(listed())
+    view = app.list = CountedList(listed((f"row-{n}", ((f"old {n}", ""),)) for n in range(50)))
     async with app.run_test(size=(40, 10)) as pilot:
 
         async def painted(changed: Mapping[int, str], count: int = 50) -> list[int]:
             await pilot.pause()
             view.lines.clear()
             rows = ((f"row-{n}", ((changed.get(n, f"old {n}"), ""),)) for n in range(count))
-            view.set_source(Rows(rows), keep_key=view.cursor_key)
+            view.set_source(listed(rows), keep_key=view.cursor_key)
             await pilot.pause()
             return sorted(set(view.lines))
 
@@ -169,28 +170,28 @@ async def test_rows_that_are_set_anew_are_painted_where_they_look_different() ->
         await pilot.press("down")
         assert await painted({}, count=4) != []
         assert seen()[:6] == [" old 0", "▌old 1", " old 2", " old 3", "", ""]
-        view.set_source(Rows())
+        view.set_source(listed())
         assert await painted({}, count=2) != []
         assert [text.strip("▌ ") for text in seen()[:3]] == ["old 0", "old 1", ""]
 
 
 async def test_a_list_that_was_taller_paints_no_row_again_that_looks_as_before() -> None:
-    app = ListApp(Rows())
-    view = app.list = CountedList(Rows())
+    app = ListApp(listed())
+    view = app.list = CountedList(listed())
     rows = [(f"row-{n}", ((f"number {n}", ""),)) for n in range(50)]
     async with app.run_test(size=(40, 20)) as pilot:
         await pilot.pause()
         await pilot.resize_terminal(40, 10)
-        view.set_source(Rows(rows))
+        view.set_source(listed(rows))
         await pilot.pause()
         view.lines.clear()
-        view.set_source(Rows(rows), keep_key=view.cursor_key)
+        view.set_source(listed(rows), keep_key=view.cursor_key)
         await pilot.pause()
         assert view.lines == []
 
 
 async def test_an_empty_list_says_what_to_do() -> None:
-    app = ListApp(Rows(), empty=[(("No runs yet.", ""),), (("r", "accent"), (" runs the samples", "dim"))])
+    app = ListApp(listed(), empty=[(("No runs yet.", ""),), (("r", "accent"), (" runs the samples", "dim"))])
     async with app.run_test(size=(40, 10)) as pilot:
         assert shown(app, 0) == "No runs yet."
         assert shown(app, 1) == "r runs the samples"
@@ -201,7 +202,7 @@ async def test_an_empty_list_says_what_to_do() -> None:
 
 
 async def test_a_row_is_cut_with_an_ellipsis_before_the_scrollbar() -> None:
-    app = ListApp(Rows([(str(n), (("x" * 200, ""),)) for n in range(50)]))
+    app = ListApp(listed([(str(n), (("x" * 200, ""),)) for n in range(50)]))
     async with app.run_test(size=(40, 10)):
         text = app.list.render_line(0).text
         assert text == "▌" + "x" * 37 + "…"
@@ -237,7 +238,7 @@ async def test_keys_are_found_without_a_finder() -> None:
 
 
 async def test_the_theme_may_change() -> None:
-    app = ListApp(Rows([("a", (("text", "accent"),))]))
+    app = ListApp(listed([("a", (("text", "accent"),))]))
     async with app.run_test(size=(40, 10)) as pilot:
         before = app.list.render_line(0)
         app.theme = "textual-light"

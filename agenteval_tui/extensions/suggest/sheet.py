@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
@@ -31,7 +31,7 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 from agenteval_tui.tui.workers import is_busy, start_worker
 from agenteval_tui.views.model import paragraphs, plain
 
@@ -39,29 +39,16 @@ _ANSWER = 400
 """Characters of the answer that a verdict is asked of."""
 
 
-class _Rows:
-    def __init__(self, suggestions: Sequence[Suggestion]) -> None:
-        self._suggestions = suggestions
-
-    def count(self) -> int:
-        return len(self._suggestions)
-
-    def key(self, index: int) -> str:
-        return self._suggestions[index].title
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        suggestion = self._suggestions[index]
-        right = suggestion.agrees == suggestion.labelled
-        title: Line = ((" ", ""), (one_line(suggestion.title, 300), ""))
-        agrees: Cell = (f"agrees {suggestion.agrees} of {suggestion.labelled}", "passed" if right else "error")
-        predicts = (
-            f" (predicts {suggestion.left_out} of {suggestion.labelled})" if suggestion.left_out is not None else ""
-        )
-        passes = f", passes {suggestion.passes} of {suggestion.runs}"
-        # Where there is no room for all, the rest is said of the chosen one below.
-        ends: list[Line] = [(agrees, (more + " ", "dim")) for more in (predicts + passes, predicts, "")]
-        end = next((candidate for candidate in ends if width_of(title) + width_of(candidate) < width), ends[-1])
-        return spread(title, end, width)
+def _line(suggestion: Suggestion, width: int) -> Line:
+    right = suggestion.agrees == suggestion.labelled
+    title: Line = ((" ", ""), (one_line(suggestion.title, 300), ""))
+    agrees: Cell = (f"agrees {suggestion.agrees} of {suggestion.labelled}", "passed" if right else "error")
+    predicts = f" (predicts {suggestion.left_out} of {suggestion.labelled})" if suggestion.left_out is not None else ""
+    passes = f", passes {suggestion.passes} of {suggestion.runs}"
+    # Where there is no room for all, the rest is said of the chosen one below.
+    ends: list[Line] = [(agrees, (more + " ", "dim")) for more in (predicts + passes, predicts, "")]
+    end = next((candidate for candidate in ends if width_of(title) + width_of(candidate) < width), ends[-1])
+    return spread(title, end, width)
 
 
 def suggest_for_run(screen: InspectScreen) -> None:
@@ -204,7 +191,7 @@ class SuggestScreen(Sheet[Starter | None]):
         rows.set_empty([])
         # A criterion that the person went to stays under the cursor; else it is on the best one.
         chosen = rows.cursor_key if rows.cursor > 0 else None
-        rows.set_source(_Rows(suggestions), keep_key=chosen)
+        rows.set_source(Rows(suggestions, _line, lambda suggestion: suggestion.title), keep_key=chosen)
         if chosen is None or rows.cursor_key != chosen:
             rows.cursor = min(len(suggestions), 1) - 1
         self._show_config(bool(suggestions))

@@ -19,31 +19,19 @@ from agenteval_tui.tui.styled_text import Cell, Line, paragraph, right, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 
-class _Rows:
-    def __init__(self, figures: Sequence[JudgeFigures]) -> None:
-        self.figures = figures
-
-    def count(self) -> int:
-        return len(self.figures)
-
-    def key(self, index: int) -> str:
-        figures = self.figures[index]
-        return f"{figures.suite_key}\x1f{figures.criterion}"
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        figures = self.figures[index]
-        agreement = figures.agreement
-        head: list[Cell] = [(one_line(figures.criterion, 80), "bold")]
-        head.append((f"  {one_line(', '.join(figures.judges) or figures.suite, 40)}", "dim"))
-        kappa = "  –  " if agreement.kappa is None else f"{agreement.kappa:5.2f}"
-        differ = len(figures.differ)
-        share = "–" if agreement.accuracy is None else percent(agreement.accuracy)
-        tail: list[Cell] = [(right(share, 7), ""), (f"  {kappa}", "")]
-        tail += [(right(str(agreement.n), 5), "dim"), (right(str(differ) if differ else "", 7), "failed"), (" ", "")]
-        return spread(head, tail, width)
+def _line(figures: JudgeFigures, width: int) -> Line:
+    agreement = figures.agreement
+    head: list[Cell] = [(one_line(figures.criterion, 80), "bold")]
+    head.append((f"  {one_line(', '.join(figures.judges) or figures.suite, 40)}", "dim"))
+    kappa = "  –  " if agreement.kappa is None else f"{agreement.kappa:5.2f}"
+    differ = len(figures.differ)
+    share = "–" if agreement.accuracy is None else percent(agreement.accuracy)
+    tail: list[Cell] = [(right(share, 7), ""), (f"  {kappa}", "")]
+    tail += [(right(str(agreement.n), 5), "dim"), (right(str(differ) if differ else "", 7), "failed"), (" ", "")]
+    return spread(head, tail, width)
 
 
 class AgreementScreen(Sheet["tuple[str, ...]"]):
@@ -69,7 +57,8 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         keys = (*((("enter", "where they differ"),) if self._figures else ()), ("esc", "close"))
         with SheetFrame("How often criteria and judges agree with people", keys, width="medium"):
             yield LineBlock(_names, id="names")
-            yield VirtualList(_Rows(self._figures), empty=empty, id="criteria")
+            rows = Rows(self._figures, _line, lambda figures: f"{figures.suite_key}\x1f{figures.criterion}")
+            yield VirtualList(rows, empty=empty, id="criteria")
             if self._figures:
                 yield Section(self._chosen, id="chosen")
                 yield LineBlock(id="detail")

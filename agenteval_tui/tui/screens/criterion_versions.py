@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,6 +13,7 @@ from agenteval_tui.analysis.criterion_versions import Versions, load, own_spec, 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, moment
+from agenteval_tui.history.criterion_versions import CriterionVersion
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
@@ -20,7 +22,7 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 COMPARE = "compare:"
 _WITH_TIME = 92  # cells of a row that has room for the time of day
@@ -72,27 +74,16 @@ def show_versions(
     screen.ask(work, show, group="versions")
 
 
-class _Rows:
-    def __init__(self, versions: Versions) -> None:
-        self._found = versions
-
-    def count(self) -> int:
-        return len(self._found.versions)
-
-    def key(self, index: int) -> str:
-        return self._found.versions[index].hash
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        criterion_version = self._found.versions[index]
-        decided = criterion_version.passed + criterion_version.failed
-        rate = f"{criterion_version.passed}/{decided} passed" if decided else "none decided"
-        cells: list[Cell] = [(" ", ""), (short_hash(criterion_version.hash), "accent"), ("  ", "")]
-        cells.append((left("in the file now" if criterion_version.hash == self._found.current else "", 16), "bold"))
-        cells += [(right(count(criterion_version.runs, "run"), 9), ""), (right(rate, 14), "dim")]
-        length = 16 if width >= _WITH_TIME else 10  # `2026-11-21 22:04`, or only the day
-        since, last = (moment(ms)[:length] for ms in (criterion_version.first_ms, criterion_version.last_ms))
-        cells.append((f"   {since}" + (f" to {last}" if last != since else ""), "dim"))
-        return fit(cells, width)
+def _line(criterion_version: CriterionVersion, width: int, current: str) -> Line:
+    decided = criterion_version.passed + criterion_version.failed
+    rate = f"{criterion_version.passed}/{decided} passed" if decided else "none decided"
+    cells: list[Cell] = [(" ", ""), (short_hash(criterion_version.hash), "accent"), ("  ", "")]
+    cells.append((left("in the file now" if criterion_version.hash == current else "", 16), "bold"))
+    cells += [(right(count(criterion_version.runs, "run"), 9), ""), (right(rate, 14), "dim")]
+    length = 16 if width >= _WITH_TIME else 10  # `2026-11-21 22:04`, or only the day
+    since, last = (moment(ms)[:length] for ms in (criterion_version.first_ms, criterion_version.last_ms))
+    cells.append((f"   {since}" + (f" to {last}" if last != since else ""), "dim"))
+    return fit(cells, width)
 
 
 class CriterionVersionsScreen(Sheet[str]):
@@ -116,7 +107,8 @@ class CriterionVersionsScreen(Sheet[str]):
         with SheetFrame(count(len(versions.versions), "version"), keys, subject=subject, width="large"):
             if versions.was_named or versions.current not in {version.hash for version in versions.versions}:
                 yield LineBlock(self._about, id="about")
-            yield VirtualList(_Rows(self._found), id="versions")
+            line = partial(_line, current=versions.current)
+            yield VirtualList(Rows(versions.versions, line, lambda version: version.hash), id="versions")
             yield Section(self._shown, id="shown")
             yield LinesView(id="text")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -16,30 +17,17 @@ from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.styled_text import Line, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 
-class _Rows:
-    def __init__(self, live: Sequence[Live], watched: str, at_ms: int) -> None:
-        self._live = live
-        self._watched = watched
-        self._at_ms = at_ms
-
-    def count(self) -> int:
-        return len(self._live)
-
-    def key(self, index: int) -> str:
-        return self._live[index].execution
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        execution = self._live[index]
-        here = "watched  " if execution.execution == self._watched else ""
-        end = (
-            (f"  {here}", "accent"),
-            (age(execution.started_ms, self._at_ms), "dim"),
-            (f"  {short_id(execution.execution)} ", "dim"),
-        )
-        return spread(((" ", ""), mark("running"), (" ", ""), (one_line(execution.title, 200), "")), end, width)
+def _line(execution: Live, width: int, watched: str, at_ms: int) -> Line:
+    here = "watched  " if execution.execution == watched else ""
+    end = (
+        (f"  {here}", "accent"),
+        (age(execution.started_ms, at_ms), "dim"),
+        (f"  {short_id(execution.execution)} ", "dim"),
+    )
+    return spread(((" ", ""), mark("running"), (" ", ""), (one_line(execution.title, 200), "")), end, width)
 
 
 class ExecutionsScreen(Sheet[str]):
@@ -51,7 +39,8 @@ class ExecutionsScreen(Sheet[str]):
         """`watched`: the one that is watched now; "" for none."""
         super().__init__()
         self._live = tuple(live)
-        self._rows = _Rows(live, watched, now_ms())
+        line = partial(_line, watched=watched, at_ms=now_ms())
+        self._rows = Rows(self._live, line, lambda live: live.execution)
 
     def compose(self) -> ComposeResult:
         keys = (("enter", "watch"), ("esc", "close"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -17,42 +18,26 @@ from agenteval_tui.tui.styled_text import Line, fit, left, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 _WORDS = {"information": ("", ""), "warning": ("note", "error"), "error": ("error", "failed")}
 _GOES = "→" if UNICODE else ">"
 
 
-class NoticeRows:
-    """The rows: when, what kind, the first words, and whether it leads anywhere."""
-
-    def __init__(self, notices: Sequence[Notice], at_ms: int) -> None:
-        self._notices = notices
-        self._at_ms = at_ms
-
-    def count(self) -> int:
-        """How many there are."""
-        return len(self._notices)
-
-    def key(self, index: int) -> str:
-        """Their places: the list does not change while it is shown."""
-        return str(index)
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        """Row `index`."""
-        notice = self._notices[index]
-        word, token = _WORDS.get(notice.severity, ("", ""))
-        sign = _GOES if notice.place is not None else " "
-        return fit(
-            (
-                (left(age(notice.at_ms, self._at_ms), 13), "dim"),
-                (f"{sign} ", "accent"),
-                (f"{word}  " if word else "", f"bold {token}"),
-                (f"×{notice.times}  " if notice.times > 1 else "", "bold"),
-                (one_line(notice.text, 400), ""),
-            ),
-            width,
-        )
+def _line(notice: Notice, width: int, at_ms: int) -> Line:
+    """When, what kind, the first words, and whether it leads anywhere."""
+    word, token = _WORDS.get(notice.severity, ("", ""))
+    sign = _GOES if notice.place is not None else " "
+    return fit(
+        (
+            (left(age(notice.at_ms, at_ms), 13), "dim"),
+            (f"{sign} ", "accent"),
+            (f"{word}  " if word else "", f"bold {token}"),
+            (f"×{notice.times}  " if notice.times > 1 else "", "bold"),
+            (one_line(notice.text, 400), ""),
+        ),
+        width,
+    )
 
 
 class NotificationLogScreen(Sheet[NotificationSource | None]):
@@ -71,7 +56,7 @@ class NotificationLogScreen(Sheet[NotificationSource | None]):
         keys = (*((("enter", f"go there ({_GOES})"),) if leads else ()), ("esc", "close"))
         with SheetFrame("Notifications", keys, width="large"):
             yield VirtualList(
-                NoticeRows(self._notices, now_ms()),
+                Rows(self._notices, partial(_line, at_ms=now_ms())),
                 id="notices",
                 empty=[((" There are no notifications yet.", "dim"),)],
             )

@@ -22,7 +22,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 from agenteval_tui.tui.workers import start_worker
 
 Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -39,20 +39,6 @@ def _suggestion_line(suggestion: Suggestion, width: int) -> Line:
             flips = (*flips, (f", {impact.done:,} counted", "dim"))
     warn: tuple[Cell, ...] = ((f"  {WARNING} against {count(against, 'label')}", "error"),) if against else ()
     return spread(((" ", ""), (one_line(suggestion.relaxation.title), "")), (*flips, *warn, (" ", "")), width)
-
-
-class _Rows:
-    def __init__(self, suggestions: Sequence[Suggestion]) -> None:
-        self._suggestions = suggestions
-
-    def count(self) -> int:
-        return len(self._suggestions)
-
-    def key(self, index: int) -> str:
-        return str(index)
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        return _suggestion_line(self._suggestions[index], width)
 
 
 class RelaxScreen(Sheet[str]):
@@ -108,7 +94,7 @@ class RelaxScreen(Sheet[str]):
     def _show(self) -> None:
         rows, suggestions = self.query_one("#relaxations", VirtualList), self._suggestions
         rows.set_empty([((f" {NONE}", ""),)])
-        rows.set_source(_Rows(suggestions))
+        rows.set_source(Rows(suggestions, _suggestion_line))
         if suggestions:
             self.query_one(SheetFrame).retell()
             self._show_preview(True)

@@ -10,25 +10,10 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.run_errors import ErrorGroup, group_detail, group_line
-from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
-
-
-class _Rows:
-    def __init__(self, groups: Sequence[ErrorGroup]) -> None:
-        self._groups = groups
-
-    def count(self) -> int:
-        return len(self._groups)
-
-    def key(self, index: int) -> str:
-        return str(index)
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        return group_line(self._groups[index], width)
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 
 class RunErrorsScreen(Sheet[str]):
@@ -46,7 +31,7 @@ class RunErrorsScreen(Sheet[str]):
     def compose(self) -> ComposeResult:
         keys = (("enter", "go to the run"), ("tab", "pane"), ("esc", "close"))
         with SheetFrame("Errors", keys, subject=self._subject(), width="large"):
-            yield VirtualList(_Rows(self._groups), id="groups")
+            yield VirtualList(Rows(self._groups, group_line), id="groups")
             yield Section("what happened, and how to fix it")
             yield LinesView(id="detail")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -18,7 +19,7 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, right, spread, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 
 def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None]) -> None:
@@ -39,34 +40,22 @@ def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None])
     screen.ask(work, show, group="choose")
 
 
-class _Rows:
-    def __init__(self, run: RunRow, others: Sequence[RunRow]) -> None:
-        self._run = run
-        self._others = others
-
-    def count(self) -> int:
-        return len(self._others)
-
-    def key(self, index: int) -> str:
-        return self._others[index].id
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        row = self._others[index]
-        cells: list[Cell] = [(" ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "")]
-        if (row.variation, row.row_key) != (self._run.variation, self._run.row_key):
-            cells.append((f"  {one_line(row.variation, 30) or f'#{one_line(row.row_label, 24)}'}", "accent"))
-        here = row.execution_id == self._run.execution_id
-        when = "same execution" if here else moment(row.started_ms)
-        agent = (right(one_line(row.agent, 18), 20), "dim")
-        end = (
-            *([(right(when, 18), "dim")] if width >= 48 else []),
-            *([agent] if width >= 90 else []),
-            (right(short_duration(row.duration_ms), 8), "dim"),
-        )
-        cells.append(("  ", ""))
-        room = width - width_of(cells) - width_of(end) - 2
-        cells.append((why_or_answer(row, room), "dim"))
-        return spread(cells, (*end, (" ", "")), width)
+def _line(row: RunRow, width: int, beside: RunRow) -> Line:
+    cells: list[Cell] = [(" ", ""), mark(row.status), (right(f"run {row.repetition}", 8), "")]
+    if (row.variation, row.row_key) != (beside.variation, beside.row_key):
+        cells.append((f"  {one_line(row.variation, 30) or f'#{one_line(row.row_label, 24)}'}", "accent"))
+    here = row.execution_id == beside.execution_id
+    when = "same execution" if here else moment(row.started_ms)
+    agent = (right(one_line(row.agent, 18), 20), "dim")
+    end = (
+        *([(right(when, 18), "dim")] if width >= 48 else []),
+        *([agent] if width >= 90 else []),
+        (right(short_duration(row.duration_ms), 8), "dim"),
+    )
+    cells.append(("  ", ""))
+    room = width - width_of(cells) - width_of(end) - 2
+    cells.append((why_or_answer(row, room), "dim"))
+    return spread(cells, (*end, (" ", "")), width)
 
 
 class RunPickerScreen(Sheet[str]):
@@ -82,7 +71,7 @@ class RunPickerScreen(Sheet[str]):
     def compose(self) -> ComposeResult:
         keys, subject = (("enter", "compare with it"), ("esc", "close")), one_line(self._run.test_id, 60)
         with SheetFrame(f"Compare run {self._run.repetition} with", keys, subject=subject, width="large"):
-            yield VirtualList(_Rows(self._run, self._others), id="runs")
+            yield VirtualList(Rows(self._others, partial(_line, beside=self._run), lambda row: row.id), id="runs")
 
     def on_mount(self) -> None:
         self.query_one("#runs", VirtualList).focus()

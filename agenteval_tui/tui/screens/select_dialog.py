@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -78,11 +79,9 @@ class SelectScreen(Sheet["str | None"]):
             if all(word in f"{choice[1]} {choice[2]}".lower() for word in query_words)
         ]
         wide = self._wide = min(max((len(choice[1]) for choice in matching), default=0), 34)
-        rows: list[tuple[str, Line]] = []
-        for value, name, about in matching:
-            rows.append((value, ((f"{left(one_line(name), wide)}  ", ""), (one_line(about, 200), "dim"))))
+        rows = Rows(matching, partial(_line, wide=wide), lambda choice: choice[0])
         view = self.query_one("#choices", VirtualList)
-        view.set_source(_Fitted(rows), keep_key=keep or (self._value if not words else ""))
+        view.set_source(rows, keep_key=keep or (self._value if not words else ""))
 
     def _whole(self, width: int) -> list[Line]:
         """What is said about the choice under the cursor, where its row has no room for all of it."""
@@ -118,9 +117,6 @@ class SelectScreen(Sheet["str | None"]):
         (view.action_cursor_down if by > 0 else view.action_cursor_up)()
 
 
-class _Fitted(Rows):
-    """Rows that are cut where they are too long."""
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        """Row `index`."""
-        return fit(super().line(index, width, focused=focused), width)
+def _line(choice: Choice, width: int, wide: int) -> Line:
+    _, name, about = choice
+    return fit(((f"{left(one_line(name), wide)}  ", ""), (one_line(about, 200), "dim")), width)

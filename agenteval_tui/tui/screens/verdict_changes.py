@@ -10,28 +10,12 @@ from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.impact import flip_line
-from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 Flip = tuple[str, str, int, str, str, str]
 """Run id, test, repetition, why it failed, outcome now, outcome with the edit."""
-
-
-class _FlipRows:
-    def __init__(self, flips: Sequence[Flip]) -> None:
-        self._flips = flips
-
-    def count(self) -> int:
-        return len(self._flips)
-
-    def key(self, index: int) -> str:
-        return self._flips[index][0]
-
-    def line(self, index: int, width: int, *, focused: bool) -> Line:
-        _, test, repetition, why, now, then = self._flips[index]
-        return flip_line(test, repetition, why, now, then, width)
 
 
 class VerdictChangesScreen(Sheet[str]):
@@ -49,7 +33,9 @@ class VerdictChangesScreen(Sheet[str]):
         subject = f"the first {len(self._flips)}" if self._total > len(self._flips) else ""
         title = f"{count(self._total, 'run')} would flip: now → with this edit"
         with SheetFrame(title, (("enter", "open this run"), ("esc", "close")), subject=subject, width="large"):
-            yield VirtualList(_FlipRows(self._flips), id="flips")
+            yield VirtualList(
+                Rows(self._flips, lambda flip, width: flip_line(*flip[1:], width), lambda flip: flip[0]), id="flips"
+            )
 
     def on_mount(self) -> None:
         self.query_one("#flips", VirtualList).focus()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from rich.style import Style
 from textual import events
@@ -56,24 +56,31 @@ class RowSource(Protocol):
         ...
 
 
-class Rows:
-    """A source made of lines that exist already: for short lists and for tests."""
+T = TypeVar("T")
 
-    def __init__(self, rows: Iterable[tuple[str, Line]] = ()) -> None:
-        self._rows = list(rows)
-        self._places = {key: index for index, (key, _) in enumerate(self._rows)}
+
+class Rows(Generic[T]):
+    """A source of things that are there already: what is shown of one at a width, and what names it (its place)."""
+
+    def __init__(
+        self, things: Sequence[T], line: Callable[[T, int], Line], key: Callable[[T], str] | None = None
+    ) -> None:
+        self._things = things
+        self._line = line
+        self._keys = list(map(key, things) if key is not None else map(str, range(len(things))))
+        self._places = {name: index for index, name in enumerate(self._keys)}
 
     def count(self) -> int:
         """How many rows there are."""
-        return len(self._rows)
+        return len(self._things)
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index`."""
-        return self._rows[index][1]
+        return self._line(self._things[index], width)
 
     def key(self, index: int) -> str:
         """The key of row `index`."""
-        return self._rows[index][0]
+        return self._keys[index]
 
     def index_of(self, key: str) -> int | None:
         """The row with `key`."""
@@ -139,7 +146,7 @@ class VirtualList(ScrollView, can_focus=True):
     ) -> None:
         """`empty` is what is shown while there are no rows: say what to do next."""
         super().__init__(name=name, id=id, classes=classes, disabled=disabled)
-        self._source: RowSource = source or Rows()
+        self._source: RowSource = source or Rows((), lambda thing, width: ())
         # Told of a click on row and column before it chooses: True when there was a sign that means something else.
         self.on_sign: Callable[[int, int], bool] | None = None
         self._count = self._source.count()
