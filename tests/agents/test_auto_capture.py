@@ -22,8 +22,7 @@ from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.recording.cassette import of_documents
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message
-
-from .conftest import skip_without
+from tests.agents.conftest import skip_without
 
 ALLOWED = permission_for((), everything=True)
 KEY = "planted-key-of-the-user-0001"

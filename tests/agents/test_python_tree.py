@@ -27,8 +27,7 @@ from agenteval_tui.agents.process.python import PythonAgent
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, RunError
 from agenteval_tui.views.traceback import traceback_block
-
-from .conftest import skip_without
+from tests.agents.conftest import skip_without
 
 ALLOWED = permission_for((), everything=True)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="on other systems, runs are seldom forks")
