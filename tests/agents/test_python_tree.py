@@ -718,16 +718,15 @@ def f(prompt):
     provider.force_flush()
     return "ok"
 """, True),
-        ("langsmith", """
-import langsmith
-client = langsmith.Client(api_url="http://127.0.0.1:9", api_key="no-key")
-def f(prompt): return "ok"
-""", True),
         ("grpc", """
 import grpc
 def f(prompt):
     grpc.insecure_channel("127.0.0.1:1").close()
     return "ok"
+""", True),
+        ("numexpr", """
+import numexpr
+def f(prompt): return "ok" if numexpr.nthreads > 1 and numexpr.evaluate("2 * 3") == 6 else ""
 """, True),
         ("numpy", """
 import numpy
@@ -742,6 +741,17 @@ async def test_what_packages_start_does_not_break_runs(play: Any, package: str, 
     played = play(module)
     assert await asyncio.gather(*(played.said() for _ in range(4))) == ["ok"] * 4
     assert (played.unsafe == []) == safe, played.unsafe
+
+
+@linux
+async def test_a_client_that_sends_traces_in_a_thread_does_not_keep_runs_from_being_forks(
+    play: Any, server: str
+) -> None:
+    pytest.importorskip("langsmith")
+    module = f"import langsmith\nclient = langsmith.Client(api_url={server!r}, api_key='no-key')\n"
+    played = play(module + "def f(prompt): return 'ok'\n")
+    assert await asyncio.gather(*(played.said() for _ in range(3))) == ["ok"] * 3
+    assert played.unsafe == []
 
 
 async def test_numpy_has_random_numbers_of_its_own_in_each_run(play: Any) -> None:

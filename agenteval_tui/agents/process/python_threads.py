@@ -9,6 +9,7 @@ process that has just imported its package.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import os
 import queue
 import select
@@ -25,7 +26,10 @@ if TYPE_CHECKING:
 _POOL = os.path.join(os.path.dirname(concurrent.futures.__file__), "thread.py")  # noqa: PTH118, PTH120
 _WAITING = (threading.__file__, queue.__file__, _POOL)
 _FORK_SAFE = ("jemalloc_bg_thd",)  # jemalloc stops and starts them itself
-_BUSY_S, _ANSWER_S, _NATIVE_S = 0.05, 1, 0.05
+_POOLS = {"numexpr": "set_num_threads"}
+"""Packages with threads that Python does not know, and the function that says how many (and returns how many there
+were): with one, a package uses that of its caller."""
+_BUSY_S, _BEGIN_S, _ANSWER_S, _NATIVE_S = 0.05, 1, 1, 0.05
 _PIPE = 4_096  # bytes that a pipe takes at once
 
 
@@ -39,8 +43,19 @@ def lost_in_forks(is_installed: Callable[[str], bool]) -> tuple[list[str], list[
         return [thread.name for thread in alive], []
     wait_until_idle()
     lost = _not_started_again(alive)
-    idle = [thread for thread in lost if _waits_for_work(thread, is_installed)]
-    return [thread.name for thread in lost if thread not in idle] or _native(alive), idle
+    # A thread of a package may have something to do first.
+    until = time.monotonic() + _BEGIN_S
+    while True:
+        idle = [thread for thread in lost if _waits_for_work(thread, is_installed)]
+        busy = [thread for thread in lost if thread not in idle and _is_of_package(thread, is_installed)]
+        if not busy or time.monotonic() > until:
+            break
+        time.sleep(0.005)
+    _stop_pools()
+    names = [thread.name for thread in lost if thread not in idle] or _native(alive)
+    if names:  # this process serves a run itself
+        _start_pools()
+    return names, idle
 
 
 def begin(threads: Iterable[threading.Thread], awaited: Iterable[threading.Condition]) -> None:
@@ -52,6 +67,24 @@ def begin(threads: Iterable[threading.Thread], awaited: Iterable[threading.Condi
             condition.release()
     for thread in threads:
         threading.Thread(target=thread.run, name=thread.name, daemon=thread.daemon).start()
+    _start_pools()
+
+
+_stopped: dict[str, int] = {}
+"""By package, how many threads it had."""
+
+
+def _stop_pools() -> None:
+    for package, function in _POOLS.items():
+        if package in sys.modules and package not in _stopped:
+            with contextlib.suppress(Exception):  # another version
+                _stopped[package] = getattr(sys.modules[package], function)(1)
+
+
+def _start_pools() -> None:
+    for package, threads in _stopped.items():
+        getattr(sys.modules[package], _POOLS[package])(threads)
+    _stopped.clear()
 
 
 def wait_until_idle() -> list[threading.Condition]:
@@ -92,16 +125,24 @@ def _not_started_again(threads: list[threading.Thread]) -> list[threading.Thread
 
 def _waits_for_work(thread: threading.Thread, is_installed: Callable[[str], bool]) -> bool:
     """Whether it is a package's, or one of a pool, and waits for something of its own process."""
+    files = _files(thread)
+    is_known = _POOL in files or any(file not in _WAITING for file in files)
+    return bool(files) and files[0] in _WAITING and is_known and _is_of_package(thread, is_installed)
+
+
+def _is_of_package(thread: threading.Thread, is_installed: Callable[[str], bool]) -> bool:
     # The project's own threads may do anything; to begin these anew would do it twice.
+    return all(map(is_installed, _files(thread)))
+
+
+def _files(thread: threading.Thread) -> list[str]:
+    """Those whose code it runs, the innermost first."""
     frame = sys._current_frames().get(thread.ident or 0)
-    if frame is None or frame.f_code.co_filename not in _WAITING:
-        return False
     files = []
     while frame is not None:
         files.append(frame.f_code.co_filename)
         frame = frame.f_back
-    others = [path for path in files if path not in _WAITING]
-    return all(map(is_installed, files)) and bool(others or _POOL in files)
+    return files
 
 
 def _native(known: list[threading.Thread]) -> list[str]:
@@ -117,9 +158,10 @@ def _native(known: list[threading.Thread]) -> list[str]:
     until = time.monotonic() + _NATIVE_S
     while True:
         tasks = [task for task in _tasks() if task not in numbers]
-        names = [name for name in map(_name_of, tasks) if name and not name.startswith(_FORK_SAFE)]
-        if len(names) <= 1 or time.monotonic() > until:
-            return names[1:]
+        own, *names = [name for name in map(_name_of, tasks) if name and not name.startswith(_FORK_SAFE)]
+        if not names or time.monotonic() > until:
+            # A thread without a name of its own has that of the process.
+            return [name if name != own else "one of a library in C" for name in names]
         time.sleep(0.001)
 
 
