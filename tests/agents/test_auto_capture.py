@@ -362,9 +362,13 @@ async def test_a_command_is_led_by_the_variables_that_it_has_already(server: Scr
         assert [event.note.code for event in events if isinstance(event, Noted)] == ["text_only"]
     for variables in seen.values():
         variables.pop("AGENTEVAL_STARTED_AS", None)
+    # By these alone shims of MCP servers find the recording: clients give servers hardly another variable than PATH.
+    own_path = seen["none"].pop("PATH")
+    assert seen["auto"].pop("PATH").startswith(f"{own_path}:/agenteval-recording/")
     # Only by these does a program for Python or Node lead its requests to the proxy, without knowing another address.
     assert set(seen["auto"].items()) - set(seen["none"].items()) == {
-        (name, seen["auto"][name]) for name in ("AGENTEVAL_PROXY", "NODE_OPTIONS", "PYTHONPATH")
+        (name, seen["auto"][name])
+        for name in ("AGENTEVAL_MCP_RECORDING", "AGENTEVAL_PROXY", "NODE_OPTIONS", "PYTHONPATH")
     }
     assert seen["none"].items() <= seen["auto"].items()
 

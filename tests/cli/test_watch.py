@@ -266,9 +266,9 @@ async def answer(prompt):
 """
 
 
-@pytest.mark.parametrize("kind", ["python", "command"])
+@pytest.mark.parametrize(("kind", "capture"), [("python", "model"), ("command", "model"), ("command", "auto")])
 def test_the_reference_server_of_mcp_is_answered_for_and_a_save_of_its_configuration_is_one(
-    folder: Path, kind: str
+    folder: Path, kind: str, capture: str
 ) -> None:
     try:
         words = [*npm_mcp.server("mcp-server-everything"), "stdio"]
@@ -290,6 +290,7 @@ def test_the_reference_server_of_mcp_is_answered_for_and_a_save_of_its_configura
     }[kind]
     (folder / "echo.suite.yaml").write_text(
         SUITE.replace('{kind: python, callable: "agent:answer", capture: model}', agent)
+        .replace("capture: model", f"capture: {capture}")
         .replace("repeat: 2", "timeout: 100")
         .replace("contains: HELLO", "contains: is 5")
     )

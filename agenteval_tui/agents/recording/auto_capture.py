@@ -33,7 +33,13 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.recording.open_run import OpenRun
-from agenteval_tui.agents.recording.providers import client_startup, has_own_network, leading, usable_upstreams
+from agenteval_tui.agents.recording.providers import (
+    client_startup,
+    has_own_network,
+    leading,
+    to_shims,
+    usable_upstreams,
+)
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.recording.run_proxy import RunProxy
@@ -159,7 +165,11 @@ class AutoCapturingAgent:
         if upstreams != usable_upstreams(self._env(self._setup.config)):
             return request
         address, config = self._address(run), dict(request.config or self._setup.config)
-        variables = {**client_startup(address, run.env), **leading(address, upstreams, run.env)}
+        variables = {
+            **client_startup(address, run.env),
+            **to_shims(address, run.env),
+            **leading(address, upstreams, run.env),
+        }
         config["env"] = {**(config.get("env") or {}), **variables}
         return replace(request, config=config)
 

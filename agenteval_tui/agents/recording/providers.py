@@ -114,10 +114,14 @@ def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str])
     return {
         **variables,
         **client_startup(base, env),
-        MCP_VARIABLE: f"{base}/{MCP}",
-        **_path(base, env),
+        **to_shims(base, env),
         **past_proxies(env),
     }
+
+
+def to_shims(base: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that tell the shims of MCP servers, which a program starts, of the proxy at `base`."""
+    return {MCP_VARIABLE: f"{base}/{MCP}", **_path(base, env)}
 
 
 def client_startup(base: str, env: Mapping[str, str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from agenteval_tui.agents.recording.capture import known_prices, not_recorded, o
 from agenteval_tui.agents.recording.cassette import Cassette, documents
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.keys import keys_of
+from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.open_run import OpenRun
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Cost, Session
@@ -46,7 +47,8 @@ class RunProxy:
             exchanges = exchanges[: session.missed_at]
         new, run.before = exchanges[run.before :], len(exchanges)
         tape = tuple([exchange for exchange in exchanges if not exchange.refused])
-        if not tape:
+        # Calls of MCP servers alone are not the whole run: its model was asked past us, or it has none.
+        if all(is_mcp(exchange.question) for exchange in tape):
             return []
         transcript = transcript_of(exchanges)
         transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
