@@ -56,10 +56,11 @@ def test_what_ollama_is_asked_in_its_own_protocol_is_not_recorded(tmp_path: Path
     [
         PYTHON["requests"] + GUARDED + "from telegram.ext import Application\n",
         PYTHON["requests"].replace(URL, "https://example.com/orders") + GUARDED,
+        PYTHON["requests"].replace(URL, "https://api.openai.com/v1/models") + GUARDED,
         PYTHON["requests"].replace(URL, "https://example.com") + GUARDED + f'def told():\n    "Not {URL}."\n',
         PYTHON["requests"].replace("import requests", "import os\nos.get_terminal_size()") + GUARDED,
     ],
-    ids=["waits for others", "another server", "only a description", "needs a terminal"],
+    ids=["waits for others", "another server", "only lists models", "only a description", "needs a terminal"],
 )
 def test_what_is_none_in_python(tmp_path: Path, text: str) -> None:
     assert agents_of(tmp_path, {"bot.py": text}) == []

@@ -8,11 +8,12 @@ import re
 from agenteval_tui.agents.finding.python_module import Module, is_guard
 
 _HOSTS = (
-    r"api\.openai\.com|openrouter\.ai/api|api\.anthropic\.com|generativelanguage\.googleapis\.com|api\.groq\.com"
-    r"|api\.mistral\.ai|api\.deepseek\.com|api\.together\.xyz|api\.x\.ai/|api\.perplexity\.ai|api\.cerebras\.ai"
-    r"|api\.fireworks\.ai|openai\.azure\.com|dashscope\.aliyuncs\.com|open\.bigmodel\.cn|api\.moonshot\.\w+"
-    r"|(?:localhost|127\.0\.0\.1):11434"
+    r"https?://(?:[\w-]+\.)*(?:api\.openai\.com|openrouter\.ai/api|api\.anthropic\.com|generativelanguage\.googleapis\.com"
+    r"|api\.groq\.com|api\.mistral\.ai|api\.deepseek\.com|api\.together\.xyz|api\.x\.ai|api\.perplexity\.ai"
+    r"|api\.cerebras\.ai|api\.fireworks\.ai|openai\.azure\.com|dashscope\.aliyuncs\.com|open\.bigmodel\.cn"
+    r"|api\.moonshot\.\w+|(?:localhost|127\.0\.0\.1):11434)(?!(?:/api)?/v\w+/models(?![\w/]))"
 )
+"""Who only lists the models asks none."""
 _PATHS = r"/chat/completions\b|/v1/messages\b(?=[\s\S]*anthropic-version)|:(?:stream)?[gG]enerateContent\b"
 _ADDRESS = re.compile(f"{_HOSTS}|{_PATHS}")
 _ADDRESS_BYTES = re.compile(_ADDRESS.pattern.encode())

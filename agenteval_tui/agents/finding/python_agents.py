@@ -387,7 +387,9 @@ class PythonAgents:
                 continue  # its classes were looked at
             for name, cls in module.classes.items():
                 libraries = [self._sdk(home) for home, each in self._line(module, cls) if id(each) in bases]
-                if not any(libraries) or name.startswith("_") or not self._is_asked(module, cls, is_made=False):
+                if not any(libraries) or name.startswith("_") or name.endswith(("Model", *_MODELS)):
+                    continue
+                if not self._is_asked(module, cls, is_made=False):
                     continue
                 config, docstring = {"capture": "model"}, ast.get_docstring(cls)
                 library = next(filter(None, libraries))
