@@ -95,8 +95,7 @@ class CompareScreen(FilteredScreen):
             self.open(Sides())
 
     def on_resize(self, event: Resize) -> None:
-        self.set_class(event.size.width < self.NARROW, "narrow")
-        self.set_class(event.size.width >= WIDE, "wide")
+        self.update_classes({"narrow": event.size.width < self.NARROW, "wide": event.size.width >= WIDE})
 
     @property
     def _row(self) -> CompareRow | None:

@@ -173,6 +173,7 @@ class InspectScreen(FrameScreen):
         self._blame_known = asyncio.Event()  # of the run that is open
 
     def compose(self) -> ComposeResult:
+        self._see_size(self.app.size, update=False)  # before the parts get their styles
         yield self.title_bar()
         yield self.tabs
         yield LineBlock(id="reason")
@@ -185,7 +186,6 @@ class InspectScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        self._see_size(self.app.size)  # already for the first frame
         self._focus_pane("transcript")
         self._composed = True
         self._begin()
@@ -214,12 +214,17 @@ class InspectScreen(FrameScreen):
             self.config.draw()
             self.config.draw_impact()
 
-    def _see_size(self, size: Size) -> None:
+    def _see_size(self, size: Size, *, update: bool = True) -> None:
         narrow = size.width < self.NARROW
-        self.set_class(narrow, "narrow")
-        self.set_class(size.width < WIDE_ENOUGH, "slim")
-        self.set_class(not narrow and size.height >= ROOMY, "roomy")
-        self.set_class(not narrow and size.height >= TALL, "tall")
+        self.update_classes(
+            {
+                "narrow": narrow,
+                "slim": size.width < WIDE_ENOUGH,
+                "roomy": not narrow and size.height >= ROOMY,
+                "tall": not narrow and size.height >= TALL,
+            },
+            update=update,
+        )
 
     def on_unmount(self) -> None:
         self.controller.keep_drafts()
@@ -578,10 +583,8 @@ class InspectScreen(FrameScreen):
         if name in INSPECT_TABS:
             self.view = name
         for pane in self.panes.values():
-            pane.set_class(name == pane.NAME, "active")
-            pane.set_class(self.view == pane.NAME, "shown")
-        self.query_one("#run").set_class(name in INSPECT_TABS, "active")
-        self.query_one("#run").set_class(self.view != "transcript", "compares")
+            pane.update_classes({"active": name == pane.NAME, "shown": self.view == pane.NAME})
+        self.query_one("#run").update_classes({"active": name in INSPECT_TABS, "compares": self.view != "transcript"})
         # Two runs stand side by side where they have the room: the config gives way, and on less the evidence too.
         self.query_one("#body").set_class(name == "difference", "side-by-side")
         self.retitle()

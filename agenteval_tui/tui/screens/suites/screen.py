@@ -100,9 +100,7 @@ class SuitesScreen(FrameScreen):
         self._fit(event.size)
 
     def _fit(self, size: Size) -> None:
-        self.set_class(size.width < self.NARROW, "narrow")
-        self.set_class(size.width >= WIDE, "wide")
-        self.set_class(size.height < LOW, "low")
+        self.update_classes({"narrow": size.width < self.NARROW, "wide": size.width >= WIDE, "low": size.height < LOW})
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         if self.controller.tree is not None:
