@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from agenteval_tui.agents.process.python_message import Request, Run
+
+    class Chat(Protocol):
+        """An emitter that keeps what an app says. `texts`: its messages, by their ids and in their order."""
+
+        session: Any
+        texts: dict[str, str]
+
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_frameworks as frameworks
@@ -72,14 +81,12 @@ class _Errors(logging.Handler):
             raise self.raised
 
 
-def _begin(config: Any) -> Any:
-    """A chat of its own, as one in a browser is. Returns the emitter, whose `texts` are what the app says."""
+def _begin(config: Any) -> Chat:
+    """A chat of its own, as one in a browser is."""
     context = import_module("chainlit.context")
     base: Any = import_module("chainlit.emitter").BaseChainlitEmitter
 
     class Emitter(base):  # type: ignore[misc]
-        """Keeps the app's messages, by their ids and in their order."""
-
         def __init__(self, session: Any) -> None:
             super().__init__(session)
             self.texts: dict[str, str] = {}
@@ -100,9 +107,9 @@ def _begin(config: Any) -> Any:
     keys = {name: os.environ.get(name, "") for name in config.project.user_env or ()}
     session = context.HTTPSession(id=str(uuid.uuid4()), client_type="webapp", user_env=keys)
     begun = context.ChainlitContext(session)
-    begun.emitter = Emitter(session)
+    begun.emitter = chat = Emitter(session)
     context.context_var.set(begun)
-    return begun.emitter
+    return chat
 
 
 def _first(profiles: Any) -> str | None:
@@ -127,7 +134,7 @@ def _continue(path: str, request: Request, session: str, target: str) -> None:
             kept += [{"role": each["role"], "content": each.get("content") or ""} for each in earlier]
             keeps = True
     if not keeps:
-        problem = " can't continue a conversation: it keeps none in `cl.chat_context` or in a list in `cl.user_session`"
+        problem = " can't continue a conversation: it keeps none in `chat_context` or in a list in `user_session`"
         raise pieces.WrongTarget(target + problem + "; test each prompt alone")
 
 
