@@ -113,7 +113,7 @@ class Causes(Struct, frozen=True):
 def group_failures(store: Store, scope: Scope) -> Causes:
     """The causes of a scope's failed runs. A run with several failed criteria counts in each of their causes.
 
-    The evidence of the runs of a cause is read until two of them expected different things: a title holds for every
+    The evidence of the runs of a cause is read until two runs expected different things: a title holds for every
     run, or says less.
     """
     # One look at the history for both: the end of an execution waits for this.

@@ -94,7 +94,7 @@ class OverallFigures(RateFigures, frozen=True, kw_only=True):
 
 
 class ExecutionFigures(Struct, frozen=True):
-    """The tests of an execution in the order of its plan, and all of them together."""
+    """The tests of an execution in the order of its plan, and their sum."""
 
     tests: tuple[TestFigures, ...]
     overall: OverallFigures

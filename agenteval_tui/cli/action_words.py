@@ -51,7 +51,7 @@ def shell_words(text: str) -> list[str]:
 
 
 def main() -> int:
-    """Print the words. Returns 2, after an annotation that names the input, if one of them can't be split."""
+    """Print the words. Returns 2, after an annotation that names the input, if an input can't be split."""
     words: list[str] = []
     for name in ("suites", "args"):
         try:

@@ -115,7 +115,7 @@ def _read_failures(
 
 
 def expected_by_all(connection: sqlite3.Connection, results: Sequence[tuple[int, int]]) -> object:
-    """What the deciding condition of these failed results expected, if it is the same in every one of them; else
+    """What the deciding condition of these failed results expected, if all expected the same; else
     None, as where the evidence of one can't be read. `results`: (run, position)."""
     expected: Any = None
     read: dict[tuple[bytes, int], Any] = {}  # of runs that answered the same, the bytes are the same

@@ -24,7 +24,7 @@ def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dic
     An object with `mcp` is a server and stands for all its tools: it may have no name. A Python function gets its own
     name where it has none. The file holds the list, or
     `tools:` with it. Raises `AgentevalError` when the file is absent or no such list, or its path leaves `base_dir`
-    and the user does not trust the folder (`trusted`), and for "builtin:NAME": a toolset is no list. Starts nothing.
+    and the user does not trust the folder (`trusted`), and for "builtin:NAME": a toolset is not a list. Starts nothing.
     """
     if tools is None:
         return []

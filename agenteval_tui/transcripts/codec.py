@@ -252,7 +252,7 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
 
 
 def _unread_kinds(item: Mapping[str, Any], content: str) -> list[str]:
-    """The types of a message's parts if none of them could be read; an importer that has read the parts itself gives
+    """The types of a message's parts if no part could be read; an importer that has read the parts itself gives
     them under `unread`."""
     parts, unread = item.get("content"), item.get("unread")
     if isinstance(unread, list):

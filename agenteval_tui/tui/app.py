@@ -322,7 +322,7 @@ class AgentevalApp(TerminalApp):
             self.call_after_refresh(start_worker, self, self._import_ahead, group="ahead")
 
     async def _import_ahead(self) -> None:
-        """Import in a thread the screens that are opened most. Without it, a third of the time until one of them
+        """Import in a thread the screens that are opened most. Without it, a third of the time until a screen
         appears is spent on importing it."""
         for name in ("inspect", "editor", "compare"):
             await asyncio.to_thread(read_screen, name)

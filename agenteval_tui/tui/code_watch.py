@@ -24,7 +24,7 @@ _event_of = Decoder(WatchEvent).decode  # a save with 2,000 runs is 1 MB: 8 ms b
 
 
 class WatchRequest(Struct, frozen=True):
-    """What to watch: suites' files, and tests of them as `FILE::ID` (() for all). `trusted`: it may run this once."""
+    """What to watch: suites' files, and their tests as `FILE::ID` (() for all). `trusted`: it may run this once."""
 
     paths: tuple[Path, ...]
     tests: tuple[str, ...]
@@ -33,7 +33,7 @@ class WatchRequest(Struct, frozen=True):
 
 
 def watched_tests(rows: Iterable[RunRow]) -> WatchRequest | None:
-    """The tests of these runs, to be watched; None: their suites are not files that are there."""
+    """The tests of these runs, to be watched; None: their suites are not files of this machine."""
     tests = {
         (row.suite_key, row.test_id): f"{row.suite_key}::{row.test_id}" for row in rows if Path(row.suite_key).is_file()
     }

@@ -80,7 +80,7 @@ def change_lines(change: CodeChange, folder: Path) -> tuple[Text, ...]:
 
 
 def run_text(change: RunChange, repetitions: int = 1) -> Text:
-    """A run in a line: what became of it, and why. `repetitions`: so many runs of its test did the same."""
+    """A run in a line: what became of it, and why. `repetitions`: this many runs of its test did the same."""
     words, token = EFFECTS[change.effect]
     place = f"{change.test}#{change.repetition}" if repetitions == 1 else f"{change.test} × {repetitions}"
     row = f" {change.row_key.partition(':')[2]}" if change.row_key else ""

@@ -115,7 +115,7 @@ def _pair(pair: Pair, width: int) -> Iterator[Element]:
 
 
 def texts_view(left: str, right: str) -> Iterator[Element]:
-    """Two texts: the lines of only one of them with its sign, the words that differ in brackets; of the lines that both
+    """Two texts: the lines of only one text with its sign, the words that differ in brackets; of the lines that both
     have those beside a difference."""
     for stretch in compare_texts(left, right):
         if stretch.same:

@@ -107,7 +107,7 @@ def _called(scope: ast.AST) -> set[str]:
 
 
 def _code_strings(module: Module) -> list[str]:
-    """The texts in a module that are no descriptions."""
+    """The texts in a module that do not describe anything."""
     described = {
         id(node.body[0].value)
         for node in ast.walk(module.tree)

@@ -472,7 +472,7 @@ class PythonAgents:
         return module.is_program() and self._serves_nobody(module)
 
     def _serves_nobody(self, module: Module) -> bool:
-        """Whether it waits for nobody else, and needs no terminal."""
+        """Whether it waits for no other program or person, and needs no terminal."""
         return _SERVES.isdisjoint(map(_top, module.imports.values())) and not any(
             module.qualified(call.func) == "os.get_terminal_size" for call in module.calls
         )

@@ -212,7 +212,7 @@ class HttpClient:
                 if encoding and encoding not in self._unpacked
             ]
             if unknown:
-                raise _Packed(f"it is compressed with {unknown[0][:40]}, which nobody asked for")
+                raise _Packed(f"it is compressed with {unknown[0][:40]}, which was not asked for")
             yield response, _Pieces(response, self.server.url, limits, began, self._max_bytes)
 
     async def _read(

@@ -50,8 +50,8 @@ def run(
 
     `tell` takes each event (docs/schemas/agent-event.json) as it comes; `wait` runs an awaitable to its end and gives
     its result; `prepared` is called when the call begins. `how` has the options `context` (or `factory`, which makes
-    it), `input`, `output` and `messages`; `state` takes what is to be mapped by the last two: what came out, of a
-    stream its result. Raises what the agent raises; before that, `tell` has had what was done and used until then, as
+    it), `input`, `output` and `messages`; `state` takes what the last two are to map: the result, also of a
+    stream. Raises what the agent raises; before that, `tell` has had what was done and used until then, as
     far as that can be known.
     """
     how = how or {}

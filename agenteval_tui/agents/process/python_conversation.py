@@ -7,8 +7,8 @@ the one told, `restart` takes back what was told, and tells it again.
 
 A message is a dict: {"role": "assistant", "text", "reasoning", "calls": [{"id", "name", "arguments"}], "closed",
 "usage", "model", "finish", "agent" (the name of the one that wrote it)}, or {"role": "tool", "call_id", "name", "text",
-"error"}; with "id" where the framework gave one, which may be "provisional": the whole message has another one. Others
-("user", "system") only help to find the place.
+"error"}; with "id" where the framework gave one, which may be "provisional": the whole message has a different id.
+Others ("user", "system") only help to find the place.
 """
 
 from __future__ import annotations
@@ -306,8 +306,8 @@ class Conversation:
 
     @staticmethod
     def _is_open(items: list[Item]) -> bool:
-        """Whether the last message of these goes on: results of its own calls end it, those of an agent that called
-        another one don't."""
+        """Whether the last message of these continues: results of its own calls end it, those of an agent that called
+        another agent don't."""
         answered: set[object] = set()
         for item in reversed(items):
             if item["role"] == "assistant":

@@ -147,7 +147,7 @@ class Effects:
         self._setting = _setting()
 
     def late_imports(self) -> list[str]:
-        """The modules of packages that packages imported since the call began."""
+        """The modules of packages that packages imported since the call started."""
         modules = ((name, sys.modules.get(name)) for name in self._late)
         return [name for name, module in modules if module is not None and _source(module) is None]
 

@@ -1,7 +1,7 @@
 """An exception of the user's code: in a sentence, and as a traceback with fields (`transcripts.traceback`). Runs in the
 child: only the standard library, of Python 3.8 or later.
 
-The project's own frames are what people can change: the sentence names the last of them, and only they get their
+The project's own frames are what people can change: the sentence names the last one, and only these frames get their
 locals. Frames of ours are left out.
 """
 
@@ -193,7 +193,7 @@ def _frames(error: BaseException) -> list[tuple[FrameType, int]]:
 
 
 def is_ours(file: str) -> bool:
-    """Whether a file is agenteval's part of the process: nobody is told of its frames."""
+    """Whether a file is agenteval's part of the process: its frames are not shown."""
     # The kind `function` calls agents from there, in a process that is ours.
     of_sample = os.path.join(os.path.dirname(_HERE), "function.py")  # noqa: PTH118, PTH120
     return bool(os.path.dirname(file) == _HERE or file == of_sample or file.startswith(_EXTENSIONS))  # noqa: PTH120

@@ -59,7 +59,7 @@ class Framework(NamedTuple):
     """What to give instead of an answer that doesn't tell the calls before it; "" for all else. `streamed`: the answer
     is one of several pieces."""
     messages_of: Callable[[Any, Note], list[Message] | None] = lambda piece, note: None
-    """The messages in an object that stands in a list of messages; None for what is none."""
+    """The messages in an object that is an entry of a list of messages; None for what is none."""
     kept_by: Callable[[Any], list[object]] = lambda value: []
     """What an object keeps of what was done, as pieces: for an agent that raised."""
     script: Callable[[str, str], Run] | None = None

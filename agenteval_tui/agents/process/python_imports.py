@@ -251,8 +251,8 @@ def load(modules: Sequence[tuple[str, Iterable[str]]]) -> list[str]:
 
 def _first_calls() -> None:
     """What packages make at their first call: anyio imports what it runs on, and Python adapts the code of pydantic-ai,
-    whose own model for tests asks nobody, and ours around it. Else each fork copies the memory for that: 5 MB, and 40 %
-    of its time."""
+    whose own model for tests asks no server, and ours around it. Else each fork copies the memory for that: 5 MB, and
+    40 % of its time."""
     anyio = sys.modules["anyio"]
     with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -154,8 +154,9 @@ def is_factory(target: object, settings: Any = ()) -> bool:
 
 
 def make(factory: Any, request: Request) -> object:
-    """What the factory makes, or an awaitable of it. Its settings are its parameters by name, too; where all of them
-    are, a parameter for the settings keeps its default None, for which a class takes a configuration of its own."""
+    """What the factory makes, or an awaitable of it. Its settings may also be parameters by their names; if every
+    setting is, a parameter for the settings keeps its default None, for which a class takes a configuration of its
+    own."""
     settings = {name: _placed(value) for name, value in (request.get("config") or {}).items()}
     parameters = answers.parameters_of(factory) or ()
     names = [parameter.name for parameter in parameters]
@@ -471,8 +472,8 @@ async def _invoked(graph: Any, question: Any, config: dict[str, Any], more: dict
 
 
 async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages that the graph's memory does not have yet. Each request brings the whole conversation; where the
-    memory has another one, as after an attempt that failed, this one gets a new thread."""
+    """The messages that the graph's memory does not have yet. Each request brings the whole conversation; if the
+    memory has a different conversation, as after a failed attempt, the request gets a new thread."""
     messages: list[dict[str, Any]] = request["messages"]
     if not getattr(graph, "checkpointer", None):
         return messages

@@ -545,7 +545,7 @@ def is_item(piece: Any) -> bool:
 
 
 def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | None = None) -> list[Message]:
-    """Messages of items: what one response of the model had is one message. `agents`: who made each of them."""
+    """Messages of items: what one response of the model had is one message. `agents`: who made each item."""
     messages: list[Message] = []
     current: Message | None = None
     answered: str | None = None  # the response that the current one is of

@@ -88,7 +88,7 @@ def _start_pools() -> None:
 
 
 def wait_until_idle() -> list[threading.Condition]:
-    """Wait until all other threads wait: a lock that one of them holds would stay locked in a fork. Returns what they
+    """Wait until all other threads wait: a lock that one holds would stay locked in a fork. Returns what they
     wait for."""
     own = threading.get_ident()
     until = time.monotonic() + _BUSY_S

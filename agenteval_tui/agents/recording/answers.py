@@ -80,7 +80,7 @@ class RecordedAnswers(Struct, frozen=True):
     """The answers of a recorded run, for a run that is made again. `playback` begins them anew, for each attempt.
 
     `live`: a request that was not recorded, and all after it, go to the servers, for at most `max_cost` US dollars
-    (None: no limit); else the run ends at the first. `stands`: so many requests to models have to be recorded ones: if
+    (None: no limit); else the run ends at the first. `stands`: this many requests to models must be recorded ones: if
     one before that was not recorded, the run is an error, and no server is asked.
     """
 

@@ -504,8 +504,8 @@ class _Assembly:
         return next((talk for talk in self._talks if request.conversation == talk.conversation != ""), None)
 
     def _branch(self, model_call: Asked, request: Request, keys: list[str]) -> tuple[_Talk, int] | None:
-        """The conversation that a request takes up where it was some turns ago, without any of them, and from which
-        message on it is new. What was asked in between was beside it (for a summary, a title)."""
+        """The conversation that a request takes up where it was some turns ago, without those turns, and the first
+        message that is new. What was asked in between was beside it (for a summary, a title)."""
         best: tuple[int, _Turn] | None = None
         for place, turn in enumerate(self._turns_made):
             talk, length = turn.talk, turn.known

@@ -25,8 +25,8 @@ _ERROR = -32001  # of JSON-RPC: the server's own are from -32000 on
 
 class ToolRequest(Struct, frozen=True):
     """A call of an MCP server's tool, as the server saw it. Times are milliseconds since the run started. `result`:
-    None where the server did not answer. `rounds`: when requests of the call began and ended to which the server asked
-    for input (`input_required`); the client then made the request again."""
+    None where the server did not answer. `rounds`: when the requests of the call started and ended for which the server
+    asked for input (`input_required`); the client then made the request again."""
 
     server: str
     name: str
@@ -151,7 +151,7 @@ def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
 def _continued(
     waiting: Iterable[tuple[tuple[int, Mapping[str, Any]], ToolRequest]], again: ToolRequest, body: Mapping[str, Any]
 ) -> tuple[int, Mapping[str, Any]] | None:
-    """Which of the calls that wait for input a request goes on with: by the state that the client sends back; else one
+    """Which of the calls that wait for input a request continues: by the state that the client sends back; else one
     of equal arguments, best that which asked for this input, and the one that waits longest."""
     of_tool = [(entry, tool) for entry, tool in waiting if (tool.server, tool.name) == (again.server, again.name)]
     state = body.get("requestState")

@@ -26,7 +26,7 @@ class CassetteIndex:
     time (0.7 s for 2,000 requests of 15 KB).
 
     `recorded_on`: a request that is not recorded gets the answer to one that differs only in the day and the time that
-    a clock put into its prompt: that day and now. None: such a request is another one.
+    a clock put into its prompt: that day and now. None: such a request is a different request.
     """
 
     def __init__(self, cassette: Cassette, *, system: bool = True, recorded_on: date | None = None) -> None:

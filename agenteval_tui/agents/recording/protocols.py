@@ -64,7 +64,7 @@ class Reply(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     """What can't be so in the usage."""
     before: tuple[dict[str, Any], ...] = ()
-    """What comes before its message: calls of tools that the server ran itself, with what came back."""
+    """What comes before its message: calls of tools that the server ran itself, with their results."""
 
 
 def read_request(question: Question) -> Request | None:

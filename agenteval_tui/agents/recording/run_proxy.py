@@ -74,7 +74,7 @@ class RunProxy:
         return over_limit(session)
 
     def cut(self, run: OpenRun) -> None:
-        """The run was stopped: nobody waits for what it asks."""
+        """The run was stopped: its requests need no answer."""
         if (session := self._sessions.get(run.secret)) is not None:
             self._proxy.cut(session)
 

@@ -46,7 +46,7 @@ class Session:
     secrets known in advance, which must not be stored; the session finds the keys in requests itself. `pace`: recorded
     answers come as fast as recorded (1), or at once (0). `keep` gets each answer of a server, without keys, as soon as
     it arrives. `paid` has the answers that servers gave before the recording was cut off: they count as live answers,
-    and no server is asked again. `stands`: so many requests to models have to be in the recording, whatever `on_miss`
+    and no server is asked again. `stands`: this many requests to models must be in the recording, whatever `on_miss`
     is: a miss before that is an error.
     """
 

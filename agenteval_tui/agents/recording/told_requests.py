@@ -51,7 +51,7 @@ def asked_in(
     usage: object = None,
 ) -> Asked | None:
     """A request as another tool recorded it, of OpenAI chat messages and what was replied; None where they could not
-    be read, or where there are results of calls that are not there: nobody asks so, and the record is not whole.
+    be read, or where there are results of calls that are not there: no client sends that, so the record is not whole.
 
     `number`: which one of the run it is, from 0, where its times (milliseconds) are not known. `about`: all else that
     was sent (tools, parameters, the id of what a server keeps); None where only the messages were recorded.
@@ -108,8 +108,8 @@ def _has_orphans(request: Request) -> bool:
 
 def with_requests(transcript: Transcript, requests: Iterable[Asked | None], given: int = 0) -> Transcript:
     """The transcript with these requests, each with the message that it led to: those of the same role, text and calls,
-    in their order; the first `given` messages were there before. It stays as it is without any, and where one of them
-    is not known: what the model saw at an answer is then not known either."""
+    in their order; the first `given` messages were there before. It stays as it is if there are none, or one is
+    not known: what the model saw at an answer is then not known either."""
     listed = list(requests)
     complete = [request for request in listed if request is not None]
     if not complete or len(complete) < len(listed):
@@ -118,7 +118,7 @@ def with_requests(transcript: Transcript, requests: Iterable[Asked | None], give
 
 
 def with_requests_of(transcript: Transcript, whole: Transcript, given: int = 0) -> Transcript:
-    """The transcript with the requests of another one of the same run, as with `with_requests`."""
+    """The transcript with the requests of another transcript of the same run, as with `with_requests`."""
     if whole.requests is None:
         return transcript
     places: dict[tuple[Any, ...], deque[int]] = {}

@@ -129,7 +129,7 @@ class Pieces:
         return True
 
     def _calls(self, tools: list[list[Any]], steps: list[tuple[Any, ...]]) -> None:
-        """Each call is a message with the thought before it, where the trajectory has all of them."""
+        """Each call is a message with the thought before it, where the trajectory has every thought."""
         thoughts = [step[0] for step in steps] if [step[1] for step in steps] == [tool[0] for tool in tools] else []
         for number, (name, arguments, result, raised) in enumerate(tools):
             key = "call " + str(number + 1)

@@ -208,7 +208,7 @@ _NOT_RUN = "a program makes it, which is not run here"
 def _variables(
     written: Mapping[str, Any], files: Files, imported: FoundTests, *, expanded: bool
 ) -> Iterator[dict[str, Any]]:
-    """The variables. Where they are `expanded`, a list of texts means a test for each of them, as in promptfoo, and any
+    """The variables. Where they are `expanded`, a list of texts means a test for each text, as in promptfoo, and any
     other list is one value. Raises `AgentevalError` for one that can't be had: the test would ask something else."""
     read = {key: _of_file(key, value, files) for key, value in written.items()}
     listed = {key: value for key, value in read.items() if expanded and _are_alternatives(written[key])}

@@ -24,7 +24,7 @@ _OTHER_BUTTON = re.compile(
     re.I,
 )
 _INVITATION = re.compile(r"(?:enter|type|write|paste|ask|tell|describe|your)\b", re.I)
-"""How a placeholder begins that is no example."""
+"""How a placeholder begins if it is not an example."""
 _KEY_OF = re.compile(r"(\w+)(?:\s+AI)?\s+(API[\s_-]*(?:key|token)|token)\b", re.I)
 _NO_NAME = frozenset(("your", "the", "an", "enter", "its", "valid"))
 

@@ -1,4 +1,4 @@
-"""Umbraco AI's tests, as its management API gives them: one, a list of them, or a page (`{"items": [...]}`).
+"""Umbraco AI's tests, as its management API gives them: one test, a list, or a page (`{"items": [...]}`).
 
 What belongs to Umbraco alone (feature, target, profile, contexts, configuration, baseline) is kept as
 `context.umbraco`, which the agent gets with each run.

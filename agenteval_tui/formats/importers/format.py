@@ -25,7 +25,7 @@ class Format(Struct, frozen=True, kw_only=True):
     values of the file, so that one that can't be read may have been a call of any run that is told after it.
     `of_name`: a test of the file's name, for files without values that can be looked at. `yaml`: a test of the keys of
     a YAML document. `zip`: files of it may be ZIP archives. `parts`: the other files that belong to one of this format.
-    `index_of`: the file that stands for a folder of them; None: it is no such folder.
+    `index_of`: the file that represents a folder of such files; None: it is another folder.
     `aliases`: other names for what the same reader takes. `page`: of the documentation, for people who come from there;
     `page_of`: where it depends on the file, "" for none. `rank`: formats are tried from the lowest, so that the ones
     with telling keys go first.

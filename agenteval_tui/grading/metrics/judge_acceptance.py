@@ -1,6 +1,6 @@
 """Where a judge is trusted: the scores between which it is too often wrong, found with people's labels.
 
-A judge that keeps silent for scores inside of an interval decides fewer runs, and is wrong in fewer of them. With n
+A judge that keeps silent for scores inside of an interval decides fewer runs, and is wrong in fewer. With n
 labelled runs that an interval leaves to the judge, of which it got k wrong, the hypothesis "it is wrong in more than
 `error` of such runs" has the exact p-value P(Binomial(n, error) <= k). Intervals are tested in a fixed order, on three
 paths (`_paths`): silent on both sides of the threshold, on the lower, on the upper, each from nearly always to never. A
@@ -10,7 +10,7 @@ the trusted ones, the one that decides most is taken.
 
 This takes for granted that the labelled runs are a random sample of those to come, and that the judge is not more often
 wrong where its scores are further from the threshold. The latter is needed since a path begins with the first interval
-that leaves it enough labels to be tested at all: with few of them at the sure end, more of those that it has are wrong.
+that leaves it enough labels to be tested at all: with few labels at the sure end, more of those that it has are wrong.
 
 Source: A. Angelopoulos, S. Bates, E. Candès, M. Jordan, L. Lei, "Learn then Test: Calibrating Predictive Algorithms to
 Achieve Risk Control" (2021, arXiv 2110.01052), theorem 1 and section 2.3 (fixed sequence testing). J. Jung, F. Brahman,

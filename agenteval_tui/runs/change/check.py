@@ -295,7 +295,7 @@ class _Results:
         self._add(_change(run, "needs_model", reason=reason, request=1, cost=self._tapes.price(run)))
 
     def made(self, run: RecordedRun, graded: Graded, answers: int) -> None:
-        """A run has ended, of whose requests the recording answered so many."""
+        """A run has ended; the recording answered this many of its requests."""
         # In the history by now: `Graded` comes after the run is stored.
         transcript = self._store.transcript(graded.run)
         self._count(transcript, answers, self._store.run(graded.run).cost)
@@ -392,7 +392,7 @@ def _change(
 
 async def _more_at_once(engine: Engine, most: int) -> None:
     """Let more and more runs begin while those in progress wait for something else than a core. If the cores are busy,
-    it may be with something else, so it goes on all the same, but slowly."""
+    it may be with something else, so the check continues, but slowly."""
     at_once = _AT_ONCE
     looks = 0
     while at_once < most:

@@ -29,7 +29,7 @@ from agenteval_tui.runs.tapes import replay_price, tape_of
 PROGRAMS = ("python", "command")
 """The kinds of agents whose code is edited here."""
 DOUBLE = re.compile(r"test|function:.*|(?:fake|mock|dummy|stub)\b.*", re.IGNORECASE)
-"""The names of models that frameworks bring for tests, and that ask nobody, such as `TestModel` of pydantic-ai."""
+"""The names of models that frameworks bring for tests, and that ask no server, such as `TestModel` of pydantic-ai."""
 _ENDED = (*DECIDED, "error", "needs_review")
 _EXECUTIONS = 50  # of a suite that are looked through for recorded runs
 _TAPES = 256  # that are kept in memory

@@ -32,7 +32,7 @@ IGNORED = frozenset(
         ".agenteval",
     )
 )
-"""Folders in which nobody edits an agent."""
+"""Folders that hold no source of an agent."""
 _FOLDERS = 4_000  # of a project that are watched
 _FILES = 4_000  # of a new folder
 _ADDED = 1  # watchfiles' `Change`, which takes long to import
@@ -135,7 +135,7 @@ async def saves(
 
 
 def _with_new_folders(changes: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """The paths of changes, and the files in folders that are new: nobody watches these yet."""
+    """The paths of changes, and the files in new folders, which are not watched yet."""
     for change, path in changes:
         yield path
         if change == _ADDED and Path(path).name not in IGNORED:

@@ -200,8 +200,8 @@ class Watch:
         return _is_below(path, project) and (program is None or path not in unbuilt[program])
 
     def _is_read(self, path: str, read: Collection[str]) -> bool:
-        """Whether a file is one of these, or in a folder of them that was listed. A folder that was made since counts
-        as its own would."""
+        """Whether a file is one of these, or in one of the folders that were listed. A folder that was made since
+        counts as its own would."""
         if path in read:
             return True
         for folder in Path(path).parents:
@@ -250,8 +250,8 @@ class Watch:
         self._work = asyncio.create_task(self._checked(files, runs, options, beside))
 
     def _within_limit(self, options: CheckOptions) -> CheckOptions:
-        """The same with what is left of the limit on cost; nobody is asked where nothing is, or where what was spent is
-        not known."""
+        """The same with what is left of the limit on cost; no model is asked if nothing is left, or if the cost
+        so far is not known."""
         if not options.live or options.max_cost is None:
             return options
         left = None if self._spent is None else options.max_cost - self._spent

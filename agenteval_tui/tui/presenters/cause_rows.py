@@ -1,4 +1,4 @@
-"""Causes of failures as rows of a list, and one of them in full."""
+"""Causes of failures as rows of a list, and one cause in full."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class WatchScreen(FrameScreen):
             self._begin()
 
     def watch_code(self, request: WatchRequest) -> None:
-        """Watch these tests' agents, in place of what was watched before; what is watched already goes on."""
+        """Watch these tests' agents, in place of what was watched before; what is watched already continues."""
         if request == self.controller.request and not self.controller.ended:
             return
         self.controller = WatchController(request, everything=self.controller.everything)

@@ -60,7 +60,7 @@ T = TypeVar("T")
 
 
 class Rows(Generic[T]):
-    """A source of things that are there already: what is shown of one at a width, and what names it (its place)."""
+    """A source of given things: what is shown of one at a width, and what names it (its place)."""
 
     def __init__(
         self, things: Sequence[T], line: Callable[[T, int], Line], key: Callable[[T], str] | None = None
