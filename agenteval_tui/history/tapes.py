@@ -75,6 +75,7 @@ class _Pool:
             place = self._places.setdefault(key, len(self.items))
             if place == len(self.items):
                 self.items.append(value)
+            # A request repeats the conversation before it, so a list is mostly one long stretch and the new end.
             if stretches and stretches[-1][1] == place:
                 stretches[-1][1] = place + 1
             else:

@@ -63,6 +63,7 @@ class Decision(Struct, frozen=True):
 class Decide(Struct):
     """A decision; it replaces the one that there was about the cause."""
 
+    # Nothing was paid for it, and a person waits: if another process keeps the lock, they hear of it soon.
     patient: ClassVar[bool] = False
     decision: Decision
 
@@ -117,6 +118,7 @@ class Reopen(Struct):
             raise UndecidedError(
                 f"nothing was decided about {cause_id(self.signature)}", fix="see agenteval triage without arguments"
             )
+        # Else a merge with a copy of this history would bring the decision back.
         tombstones.add_tombstone(connection, "triage", self.signature, now_ms())
 
 

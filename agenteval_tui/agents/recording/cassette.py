@@ -125,6 +125,7 @@ def _add(path: Path, data: bytes) -> None:
     try:
         size = os.fstat(descriptor).st_size
         last = os.pread(descriptor, 1, size - 1) if size else b""
+        # A line that was cut off has no end: the first new one must not become a part of it.
         append_whole(descriptor, data if last in (b"", b"\n") else b"\n" + data)
     finally:
         os.close(descriptor)
@@ -138,6 +139,7 @@ def _head(value: Any, at: str) -> tuple[Volatile, ...]:
             where=at,
             fix=f'a cassette begins with {{"{_KEY}": {VERSION}}}; `agenteval docs record` says how to make one',
         )
+    # JSON's true equals 1, and is no version.
     if type(version) is not int or version != VERSION:
         raise AgentevalError(
             f"this cassette has version {version!r:.40}, and this program reads version {VERSION}",

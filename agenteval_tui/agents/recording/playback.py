@@ -43,6 +43,7 @@ class CassetteIndex:
         exchanges = self._by_key.get(key, [])
         if exchanges or self.recorded_on is None:
             return key, exchanges
+        # A clock in the prompt makes every request of another day a new one: it is masked on both sides.
         day = self.recorded_on
         if self._by_key_then is None:
             self._by_key_then = self._keyed(lambda recorded: self.matcher.key(without_clock(recorded, day)))
@@ -97,6 +98,8 @@ class Playback:
     def answer(self, question: Question) -> Answer | Miss:
         """The recorded answer to a request."""
         key, exchanges = self._index.of(question)
+        # An edit may make one test ask what another one asked. Calls of MCP servers have a state, so another run's
+        # answers are not theirs.
         if not exchanges and not is_mcp(question):
             found = (index.of(question) for index in self._others())
             key, exchanges = next((each for each in found if each[1]), (key, exchanges))
@@ -106,6 +109,7 @@ class Playback:
         number = self._given.get(key, 0)
         self._given[key] = number + 1
         if own:
+            # The last answer repeats: a program that asks once more than it did is answered all the same.
             return own[min(number, len(own) - 1)].answer
         return exchanges[(self._start + number) % len(exchanges)].answer
 
@@ -162,6 +166,7 @@ class PaidAnswers:
         """The answer to a request without keys; None if it was not paid for."""
         if not self._left:
             return None
+        # Equal requests first: a request that differs only in its date may be the answer that another one waits for.
         equal = self._equal.key(question)
         place = next((number for number, (key, _) in enumerate(self._keys) if key == equal), None)
         if place is None:
@@ -193,6 +198,7 @@ class OrderedPlayback:
     def answer(self, question: Question) -> Answer | Miss:
         """The answer to the most similar recorded request."""
         match = nearest(self._matcher, [exchange.question for exchange in self._left], question)
+        # Another path is another kind of request, however alike the texts are.
         if match is None or self._left[match[0]].question.path != question.path:
             return Miss(question, None if match is None else match[0] + 1, () if match is None else tuple(match[1]))
         chosen = self._left.pop(match[0])

@@ -95,6 +95,7 @@ def leading(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> 
 
 def has_own_network(env: Mapping[str, str]) -> bool:
     """Whether a program with this environment reaches servers by other proxies of the network than agenteval does."""
+    # agenteval's proxy would reach the servers another way than the program does, so it is not put in between.
     return _network(env) != _network(os.environ)
 
 
@@ -127,6 +128,7 @@ def to_shims(base: str, env: Mapping[str, str]) -> dict[str, str]:
 def client_startup(base: str, env: Mapping[str, str]) -> dict[str, str]:
     """The variables by which each Python and each Node that a program starts lead their requests to models to the proxy
     at `base`, whatever address their code has for them (`process/startup/`). Other languages ignore them."""
+    # A program that is recorded may start another recording: each variable has our part once.
     folders = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder and folder != _STARTUP]
     options = env.get("NODE_OPTIONS", "").replace(_NODE_OPTION, "").strip()
     return {
@@ -159,6 +161,7 @@ def _path(base: str, env: Mapping[str, str]) -> dict[str, str]:
 def past_proxies(env: Mapping[str, str]) -> dict[str, str]:
     """The variables with which a program asks no proxy of the network for this machine."""
     variables = {}
+    # Clients differ in which of both names they read.
     for name in _NO_PROXY:
         before = env.get(name, "").strip()
         variables[name] = f"{before},{_LOOPBACK}" if before else _LOOPBACK

@@ -61,6 +61,8 @@ def asked_in(
     answered = next((message for message in reversed(replied) if message["role"] == "assistant"), None)
     fields = about or {}
     conversation = fields.get("conversation")
+    # Only the prompt at its start. Were later ones joined to it, each event that an agent tells its model would change
+    # the system prompt, and a fork would put it in front.
     system, rest = parted(messages)
     request = Request(
         rest,
@@ -73,6 +75,7 @@ def asked_in(
             str(key): value for key, value in fields.items() if key not in _NO_PARAMETERS and value is not None
         },
     )
+    # Where a server keeps the conversation, the calls of these results are there.
     if not (request.messages or request.system) or (
         _has_orphans(request) and not (request.previous or request.conversation)
     ):
@@ -92,6 +95,7 @@ def asked_in(
 
 
 def _text(value: object) -> str:
+    # An agent may give an id of any type, such as a list, which can't be looked up among others.
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
@@ -134,6 +138,7 @@ def _placed(
     places: Mapping[tuple[Any, ...], deque[int]],
     calls: Mapping[str, int],
 ) -> ModelRequests:
+    # Equal answers are told apart by their order only: each request takes the next one.
     def place_of(answer: int | None) -> int | None:
         waiting = None if answer is None else places.get(_key(transcript.messages[answer], transcript))
         return waiting.popleft() if waiting else None
