@@ -91,9 +91,9 @@ def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
     if loaded.suite is not None and agent.name in loaded.suite.agents:
         save_agent_option(loaded, agent.name, SYSTEM, text)
         return own
-    mine = agents_path(config_dir())
-    save_own_agent_option(mine, agent.name, SYSTEM, text)
-    return mine
+    user_file = agents_path(config_dir())
+    save_own_agent_option(user_file, agent.name, SYSTEM, text)
+    return user_file
 
 
 def new_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> str:

@@ -462,8 +462,8 @@ def _narrowed(connection: Connection, query: TrendQuery, words: list[str]) -> Tr
         elif colon and field == "test":
             tests = True
             # One that is called so, else all that have it in their names.
-            exact_ones = [test_name for test_name in test_names if test_name.test_id.casefold() == value]
-            test_names = exact_ones or [
+            same_id = [test_name for test_name in test_names if test_name.test_id.casefold() == value]
+            test_names = same_id or [
                 test_name for test_name in test_names if value in f"{test_name.test_id}\n{test_name.test}".casefold()
             ]
         else:

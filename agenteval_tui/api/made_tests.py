@@ -74,7 +74,9 @@ def make_test(
         good = analysis.stored_runs(
             store, [reference.row if isinstance(reference, Run) else find.run(reference) for reference in references]
         )
-    mine = load_agents(directories.config_dir())
+    user_agents = load_agents(directories.config_dir())
     path = None if suite is None else Path(suite)
-    made_test = analysis.make_test(good, path, test_id=id, name=name, agent=agent, agents=mine, write=not dry_run)
+    made_test = analysis.make_test(
+        good, path, test_id=id, name=name, agent=agent, agents=user_agents, write=not dry_run
+    )
     return MadeTest(made_test, good)

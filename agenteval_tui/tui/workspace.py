@@ -294,8 +294,8 @@ class Workspace:
         return source_of(self._opened.store, row, agent="" if agent_name == row.agent else agent_name)
 
     def _plan(self, paths: Sequence[Path], options: PlanOptions) -> Plan:
-        mine = load_agents(directories.config_dir())
-        return make_untrusted_plan(load_suites(paths), options, user_agents=mine, store=self._opened.store)
+        user_agents = load_agents(directories.config_dir())
+        return make_untrusted_plan(load_suites(paths), options, user_agents=user_agents, store=self._opened.store)
 
     def agents(self) -> tuple[list[Configured], list[Problem]]:
         """All agents that are configured, with their places; what is wrong in agents.yaml, and which suites can't be
@@ -317,8 +317,8 @@ class Workspace:
 
         `test_id` "": one made from the name.
         """
-        mine = load_agents(directories.config_dir())
-        made_test = make_test(runs, path, test_id=test_id, name=name, agents=mine)
+        user_agents = load_agents(directories.config_dir())
+        made_test = make_test(runs, path, test_id=test_id, name=name, agents=user_agents)
         assert made_test.suite is not None
         return self._written(made_test.suite), made_test.id
 

@@ -778,8 +778,8 @@ def _who(change: TestChange, criterion: CriterionChange | None, attributed: Attr
     if change.key not in attributed:
         return "…" if change.pairs else "", "dim"
     whose = attributed[change.key]
-    mine = whose.by_criterion.get(criterion.name) if whose is not None and criterion is not None else None
-    who = mine.who if mine is not None else whose.who if whose is not None else "unknown"
+    of_criterion = whose.by_criterion.get(criterion.name) if whose is not None and criterion is not None else None
+    who = of_criterion.who if of_criterion is not None else whose.who if whose is not None else "unknown"
     return who_text(who), "dim" if who == "unknown" else "accent"
 
 
@@ -857,12 +857,12 @@ def _who_facts(
     if attributed is None:
         yield Fact("changed by", text(("…" if waiting else "not known: no pair of runs shows it", "dim")))
         return
-    mine = attributed.by_criterion.get(criterion.name) if criterion is not None else None
-    named = attributed if mine is None else mine
+    of_criterion = attributed.by_criterion.get(criterion.name) if criterion is not None else None
+    named = attributed if of_criterion is None else of_criterion
     yield Fact("changed by", text((who_text(named.who), "bold accent"), (f"  {reason_text(named.reason)}", "dim")))
-    if mine is not None and (mine.old_under_new or mine.new_under_old):
-        yield Fact("swapped", text(f"old output, new criterion: {mine.old_under_new}"))
-        yield Fact("", text(f"new output, old criterion: {mine.new_under_old}"))
+    if of_criterion is not None and (of_criterion.old_under_new or of_criterion.new_under_old):
+        yield Fact("swapped", text(f"old output, new criterion: {of_criterion.old_under_new}"))
+        yield Fact("", text(f"new output, old criterion: {of_criterion.new_under_old}"))
     yield Fact("divergence", text(step_change_text(attributed.divergence) or "both runs did the same, step by step"))
 
 

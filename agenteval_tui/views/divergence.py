@@ -97,18 +97,18 @@ def fork_text(fork: BranchPoint) -> str:
 def run_text(fork: BranchPoint, run: str) -> str:
     """The same for one run: `most passing runs call search_docs at step 2 (3 of 3 pass); this run answered at once
     (0 of 2 pass)`. "" for a run that did not come to the fork."""
-    mine = fork.branch_of(run)
-    if mine is None:
+    own_branch = fork.branch_of(run)
+    if own_branch is None:
         return ""
-    others = [branch for branch in fork.branches if branch is not mine]
+    others = [branch for branch in fork.branches if branch is not own_branch]
     counterpart = max(others, key=lambda node: (rate_of(node), node.number))
-    if rate_of(mine) >= rate_of(counterpart):
+    if rate_of(own_branch) >= rate_of(counterpart):
         counterpart = min(others, key=lambda node: (rate_of(node), -node.number))
     who = "passing runs" if counterpart.passed > counterpart.failed else "failing runs"
     here = f"{counterpart.passed:,} of {counterpart.number:,} pass"
-    there = f"{mine.passed:,} of {mine.number:,} pass"
+    there = f"{own_branch.passed:,} of {own_branch.number:,} pass"
     verb = branch_text(fork, counterpart, "plural")
-    did = branch_text(fork, mine, "past")
+    did = branch_text(fork, own_branch, "past")
     return f"{who} {verb} at step {fork.step:,} ({here}); this run {did} ({there})"
 
 

@@ -144,31 +144,31 @@ class PythonAgents:
     # Objects
 
     def _objects(self, module: Module) -> Iterator[FoundAgent]:
-        construction: dict[str, tuple[ast.expr, Construction]] = {}
+        constructions: dict[str, tuple[ast.expr, Construction]] = {}
         for name, value in module.values.items():
             # A second name of an agent is no second agent, unless it is the one that its framework's tools look for.
-            thing = self._frameworks.makes(module, value)
+            construction = self._frameworks.makes(module, value)
             if (
-                thing is not None
+                construction is not None
                 and not name.startswith("__")
-                and (not isinstance(value, ast.Name) or name == finder_of(thing.maker.framework).root)
+                and (not isinstance(value, ast.Name) or name == finder_of(construction.maker.framework).root)
             ):
-                construction[name] = value, thing
+                constructions[name] = value, construction
         for name, function in module.functions.items():
             for decorator in function.decorator_list:
                 target = decorator.func if isinstance(decorator, ast.Call) else decorator
                 if module.qualified(target) == "langgraph.func.entrypoint":
                     yield self._agent(module, name, function, None, Sign.OBJECT, framework="LangGraph")
-        used = self._used(module, set(construction))
-        for name, (value, thing) in construction.items():
-            finder = finder_of(thing.maker.framework)
-            makes_part = bool(finder.part) and ast.unparse(thing.call.func).endswith(finder.part)
-            if makes_part and len(construction) > 1 and name in used:
+        used = self._used(module, set(constructions))
+        for name, (value, construction) in constructions.items():
+            finder = finder_of(construction.maker.framework)
+            makes_part = bool(finder.part) and ast.unparse(construction.call.func).endswith(finder.part)
+            if makes_part and len(constructions) > 1 and name in used:
                 continue  # another object has it
-            if finder.root in construction and name not in (finder.root, *finder.beside_root):
+            if finder.root in constructions and name not in (finder.root, *finder.beside_root):
                 continue
             sign = Sign.ROOT if name == finder.root else Sign.OBJECT
-            yield self._agent(module, name, value, thing, sign, is_part=name in used)
+            yield self._agent(module, name, value, construction, sign, is_part=name in used)
 
     def _used(self, module: Module, names: set[str]) -> set[str]:
         """The agents that others of the module are made with, or that its functions use as a part."""
@@ -279,11 +279,11 @@ class PythonAgents:
                 can, value = placeholder(self._modules, fields[0], field.annotation)
                 if can and not field.has_default and field.name != into:
                     values[field.name] = value
-        results_ = [field.name for field in results[1]]
+        result_names = [field.name for field in results[1]]
         others = tuple(name for name in values if name != into)
-        if "messages" in results_:
+        if "messages" in result_names:
             return {"input": values}, others
-        rest = [name for name in results_ if name != into] or results_
+        rest = [name for name in result_names if name != into] or result_names
         texts = [f.name for f in results[1] if f.annotation is not None and "str" in ast.unparse(f.annotation)]
         out = next(
             (name for name in ANSWER_FIELDS if name in rest), next((n for n in reversed(rest) if n in texts), rest[-1])

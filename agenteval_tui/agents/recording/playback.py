@@ -121,7 +121,7 @@ class Playback:
             return Miss(question)
         return Miss(question, match[0] + 1, tuple(match[1]), self._context(question, questions[match[0]]))
 
-    def _context(self, question: Question, nearest_one: Question) -> tuple[RequestChange, ...]:
+    def _context(self, question: Question, recorded_nearest: Question) -> tuple[RequestChange, ...]:
         now = read_request(question)
         if now is None or not now.messages:
             return ()
@@ -134,7 +134,7 @@ class Playback:
                 for earlier in same
                 if (candidate := read_request(earlier)) and candidate.messages[-1:] == now.messages[-1:]
             ),
-            read_request(nearest_one),
+            read_request(recorded_nearest),
         )
         if recorded is None:
             return ()

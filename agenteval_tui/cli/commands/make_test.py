@@ -60,8 +60,8 @@ def command(
     with invocation.store(to_look=True) as store:
         find = invocation.references(store)
         runs = stored_runs(store, [find.run(reference) for reference in references])
-    mine = load_agents(directories.config_dir())
-    made_test = make_test(runs, path, test_id=test_id, name=name, agent=agent, agents=mine, write=not dry_run)
+    user_agents = load_agents(directories.config_dir())
+    made_test = make_test(runs, path, test_id=test_id, name=name, agent=agent, agents=user_agents, write=not dry_run)
     if as_json:
         invocation.out.json(made_test_document(made_test, runs))
     else:

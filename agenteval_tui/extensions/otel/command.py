@@ -131,7 +131,7 @@ async def _listen(
 
 def _save_tests(invocation: Invocation, store: Store, execution: str, path: Path) -> None:
     """A test for each question that was answered, of all runs that went well."""
-    mine = load_agents(directories.config_dir())
+    user_agents = load_agents(directories.config_dir())
     by_test: dict[tuple[str, str], list[RunRow]] = {}
     for row in store.runs_of_execution(execution):
         if row.status not in ("failed", "error"):
@@ -140,7 +140,7 @@ def _save_tests(invocation: Invocation, store: Store, execution: str, path: Path
         invocation.note("no run was successful, so no test was made")
     for rows in by_test.values():
         try:
-            made_test = make_test(stored_runs(store, rows), path, agents=mine)
+            made_test = make_test(stored_runs(store, rows), path, agents=user_agents)
         except AgentevalError as error:
             invocation.note(f"no test was made from {one_line(rows[0].test_name, 60)}: {error.what}")
             continue

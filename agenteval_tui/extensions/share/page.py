@@ -278,8 +278,8 @@ def place_of_test(row: RunRow) -> tuple[tuple[str, str], ...]:
 
 def _at_fork(divergence: Divergence, run: str) -> str:
     fork = divergence.fork
-    mine = fork.branch_of(run) if fork is not None else None
-    return branch_text(fork, mine, "past") if fork is not None and mine is not None else "–"
+    own_branch = fork.branch_of(run) if fork is not None else None
+    return branch_text(fork, own_branch, "past") if fork is not None and own_branch is not None else "–"
 
 
 def _run(run: StoredRun, blame: Blame | None) -> Iterator[str]:

@@ -264,13 +264,13 @@ def _nearest(
 ) -> tuple[Code, dict[str, Any], tuple[Span, ...]] | None:
     """The call that comes closest: of the same tool, with the fewest differences, and not already paired."""
     same = [index for index, call in enumerate(calls) if step.named(call)][:_NEAR]
-    open_ones = [index for index in same if index not in owner]
+    unmatched = [index for index in same if index not in owner]
     # A call that would be right, and is only at another place, says more than one that differs.
-    elsewhere = next((index for index in open_ones if step.holds(calls[index])), None)
+    elsewhere = next((index for index in unmatched if step.holds(calls[index])), None)
     if elsewhere is not None:
         return Code.OUT_OF_PLACE, {"tool": step.name, "call": elsewhere}, (Span("tool", elsewhere),)
-    if open_ones:
-        best = min(open_ones, key=lambda index: len(step.differences(calls[index])))
+    if unmatched:
+        best = min(unmatched, key=lambda index: len(step.differences(calls[index])))
         parts = step.differences(calls[best])
         differing = [part["argument"] for part in parts if part["is"] in ("differs", "extra")]
         spans = tuple(Span("arguments", best, path=key) for key in differing) or (Span("tool", best),)

@@ -52,8 +52,8 @@ class BranchesController:
         divergence, rows = self.divergence, self.rows
         if divergence is None or divergence.fork is None or rows is None:
             return None
-        mine = divergence.fork.branch_of(divergence.run)
-        places = [rows.row_of(node) for node in (mine, divergence.fork.branches[0]) if node is not None]
+        own_branch = divergence.fork.branch_of(divergence.run)
+        places = [rows.row_of(node) for node in (own_branch, divergence.fork.branches[0]) if node is not None]
         return next((place for place in places if place is not None), None)
 
     def fold(self, row: TreeRow) -> int | None:
@@ -81,10 +81,12 @@ class BranchesController:
             root = divergence.tree.root
             return (root.runs[-1], root.runs[0]) if root.passed and root.failed else None
         passing, failing = representatives
-        mine = divergence.fork.branch_of(divergence.run) if divergence.fork is not None else None
-        if mine is not None and passing in mine.runs and divergence.rows[divergence.run].status == "passed":
+        own_branch = divergence.fork.branch_of(divergence.run) if divergence.fork is not None else None
+        if own_branch is not None and passing in own_branch.runs and divergence.rows[divergence.run].status == "passed":
             passing = divergence.run
-        elif mine is not None and failing in mine.runs and divergence.rows[divergence.run].status != "passed":
+        elif (
+            own_branch is not None and failing in own_branch.runs and divergence.rows[divergence.run].status != "passed"
+        ):
             failing = divergence.run
         return failing, passing
 
