@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def with_leaves(value: object, change: Callable[[Any], object]) -> Any:
+def with_leaves(value: object, change: Callable[[Any], object]) -> object:
     """A copy of a value with `change` made to everything in it that is neither an object nor a list. Keys stay as they
     are, and tuples become lists."""
     if isinstance(value, Mapping):
