@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from agenteval_tui.core.entry_points import (
     PACKINGS,
     EntryPoint,
 )
-from agenteval_tui.extensions.mcp.server import Allowed, make_server
 from agenteval_tui.formats.documents.registry import SCHEMAS
 
 GONE = "agenteval_tui.extensions.gone.part:PART"
@@ -52,6 +52,9 @@ def test_files_are_imported_and_other_schemas_printed(cli: Any, tmp_path: Path) 
     assert "it can't be loaded" in helped.out
 
 
+@pytest.mark.xdist_group("mcp")
 async def test_coding_agents_have_the_other_tools(tmp_path: Path) -> None:
-    server = make_server(tmp_path, tmp_path / "h.db", Allowed(run=True))
+    # Here, in the worker that runs it: whoever collects the tests need not wait for its package.
+    module = importlib.import_module("agenteval_tui.extensions.mcp.server")
+    server = module.make_server(tmp_path, tmp_path / "h.db", module.Allowed(run=True))
     assert {"blame", "suggest", "shrink"} <= {tool.name for tool in await server.list_tools()}

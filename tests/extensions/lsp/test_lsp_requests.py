@@ -4,14 +4,28 @@ from __future__ import annotations
 
 import io
 import json
+from typing import TYPE_CHECKING
 
 import pytest
-from pygls.io_ import StdinAsyncReader, run_async
 
-from agenteval_tui.extensions.lsp.language_server import Requests
+if TYPE_CHECKING:
+    from pygls.io_ import StdinAsyncReader, run_async
+
+    from agenteval_tui.extensions.lsp.language_server import Requests
 
 NEXT = b'{"jsonrpc": "2.0", "id": 1, "method": "next"}'
 HEADER = b"Content-Length: %d\r\n\r\n" % len(NEXT)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_takes_long_to_import() -> None:
+    """In the worker that runs these tests, and not in each that collects them."""
+    from pygls.io_ import StdinAsyncReader, run_async
+
+    from agenteval_tui.extensions.lsp.language_server import Requests
+
+    for one in (StdinAsyncReader, run_async, Requests):
+        globals()[one.__name__] = one
 
 
 class Protocol:

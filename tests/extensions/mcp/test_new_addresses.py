@@ -5,19 +5,32 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scripted import ScriptedServer
 
 from agenteval_tui.core import directories
-from agenteval_tui.extensions.mcp.server import Allowed, make_server
 from agenteval_tui.runs.trust_check import sends_below
 from agenteval_tui.suites.trust import Trust
 from tests.cli.test_new_addresses import check_question, newest_run, said, server, suite
 from tests.extensions.mcp.test_server import in_memory
 
+if TYPE_CHECKING:
+    from agenteval_tui.extensions.mcp.server import Allowed, make_server
+
 __all__ = ("server", "suite")
+
+pytestmark = pytest.mark.xdist_group("mcp")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def what_takes_long_to_import() -> None:
+    """In the worker that runs these tests, and not in each that collects them."""
+    from agenteval_tui.extensions.mcp.server import Allowed, make_server
+
+    for one in (Allowed, make_server):
+        globals()[one.__name__] = one
 
 
 def _mcp(name: str, **arguments: Any) -> str:
