@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
@@ -68,10 +67,17 @@ def private(name: str) -> bool:
 
 
 @cache
+def classes_of(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module, also those in functions and classes, by their names."""
+    tree = ast.parse(inspect.getsource(import_module(module)))
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+@cache
 def private_names(owner: type) -> frozenset[str]:
     """The private methods, attributes and class variables of one class of Textual."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(owner)))):
+    for node in ast.walk(classes_of(owner.__module__)[owner.__name__]):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.add(node.name)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
