@@ -63,9 +63,6 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
                 yield Section(self._chosen, id="chosen")
                 yield LineBlock(id="detail")
 
-    def on_mount(self) -> None:
-        self.query_one("#criteria", VirtualList).focus()
-
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """The figures of this one."""
         self.query_one("#chosen", Section).retell()

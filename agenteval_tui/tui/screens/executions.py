@@ -47,9 +47,6 @@ class ExecutionsScreen(Sheet[str]):
         with SheetFrame(f"{count(len(self._live), 'execution')} running", keys, width="medium"):
             yield VirtualList(self._rows, id="executions")
 
-    def on_mount(self) -> None:
-        self.query_one("#executions", VirtualList).focus()
-
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Watch this one."""
         self.dismiss(event.key)

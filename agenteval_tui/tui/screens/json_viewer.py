@@ -59,9 +59,6 @@ class JsonViewerScreen(Sheet[None]):
             yield JsonView(self._parts, id="json")
             yield LineBlock(lambda width: [fit(((one_line(self._said, 200), "dim"),), width)], id="said")
 
-    def on_mount(self) -> None:
-        self.query_one("#json", JsonView).focus()
-
     def action_copy(self) -> None:
         """What is selected, else the part under the cursor."""
         text = self.query_one("#json", JsonView).selected_text

@@ -64,9 +64,6 @@ class NotificationLogScreen(Sheet[NotificationSource | None]):
                 yield Section("all of it")
                 yield LinesView(id="whole")
 
-    def on_mount(self) -> None:
-        self.query_one("#notices", VirtualList).focus()
-
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """All of what was said, below."""
         event.stop()

@@ -35,9 +35,6 @@ class RunErrorsScreen(Sheet[str]):
             yield Section("what happened, and how to fix it")
             yield LinesView(id="detail")
 
-    def on_mount(self) -> None:
-        self.query_one("#groups", VirtualList).focus()
-
     def _subject(self) -> str:
         ended = sum(len(group.runs) for group in self._groups if not group.retried)
         again = sum(len(group.runs) for group in self._groups if group.retried)

@@ -73,9 +73,6 @@ class RunPickerScreen(Sheet[str]):
         with SheetFrame(f"Compare run {self._run.repetition} with", keys, subject=subject, width="large"):
             yield VirtualList(Rows(self._others, partial(_line, beside=self._run), lambda row: row.id), id="runs")
 
-    def on_mount(self) -> None:
-        self.query_one("#runs", VirtualList).focus()
-
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """This one."""
         self.dismiss(event.key)

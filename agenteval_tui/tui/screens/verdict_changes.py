@@ -37,9 +37,6 @@ class VerdictChangesScreen(Sheet[str]):
                 Rows(self._flips, lambda flip, width: flip_line(*flip[1:], width), lambda flip: flip[0]), id="flips"
             )
 
-    def on_mount(self) -> None:
-        self.query_one("#flips", VirtualList).focus()
-
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Open this run."""
         self.dismiss(event.key)
