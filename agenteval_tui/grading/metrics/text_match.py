@@ -196,18 +196,19 @@ def _all(needles: tuple[tuple[int, str], ...]) -> Condition:
     return Condition("contains_all", "Contains", holds, evidence)
 
 
+def _has_any(text: str, needles: tuple[str, ...]) -> bool:
+    # Not `any`, which takes 1.7 times as long for three needles in a text of 200 characters: each keystroke grades
+    # thousands of runs.
+    for needle in needles:  # noqa: SIM110
+        if needle in text:
+            return True
+    return False
+
+
 def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]) -> Condition:
     texts = tuple(needle for _, needle in needles)
-
-    def contains(value: Value) -> bool:
-        text = value.text
-        for needle in texts:  # noqa: SIM110
-            if needle in text:
-                return True
-        return False
-
     holds: dict[Side, Callable[[Value], bool]] = {
-        "contains": contains,
+        "contains": lambda value: _has_any(value.text, texts),
         "starts_with": lambda value: value.text.startswith(texts),
         "ends_with": lambda value: value.text.endswith(texts),
     }
@@ -234,13 +235,6 @@ def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]
 def _none(needles: tuple[tuple[int, str], ...]) -> Condition:
     texts = tuple(needle for _, needle in needles)
 
-    def holds(value: Value) -> bool:
-        text = value.text
-        for needle in texts:  # noqa: SIM110
-            if needle in text:
-                return False
-        return True
-
     def evidence(value: Value) -> Iterator[Evidence]:
         for number, needle in needles:
             name, group = f"not_contains_any[{number}]", "ContainsNot"
@@ -253,7 +247,7 @@ def _none(needles: tuple[tuple[int, str], ...]) -> Condition:
             fields["lines"] = [line_of(value.text, start) for start, _ in hits]
             yield Evidence(name, False, "", needle, needle, spans, group=group, code=Code.PRESENT, fields=fields)
 
-    return Condition("not_contains_any", "ContainsNot", holds, evidence)
+    return Condition("not_contains_any", "ContainsNot", lambda value: not _has_any(value.text, texts), evidence)
 
 
 def _holds(side: Side, needle: str, ignore_case: bool) -> Callable[[Value], bool]:
