@@ -78,7 +78,9 @@ def _in_terminal(terminal: Terminal, file: Path, runs: int) -> list[Row]:
         file.write_text(saved, "utf-8")
         end = time.monotonic() + _WAIT_S
         own: list[float] = []
-        while "running" in terminal.text or not own:
+        begun = False
+        while not begun or "running" in terminal.text:
+            begun = begun or "running" in terminal.text
             if time.monotonic() > end:
                 raise TimeoutError(f"the check never ended:\n{terminal.text}")
             took = terminal.pressed(UP if len(own) % 3 == 2 else DOWN, KEY_S, _chosen)
