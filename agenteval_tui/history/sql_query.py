@@ -229,8 +229,12 @@ class _Query:
             views = f"views: {', '.join(view.name for view in VIEWS)}"
             hint = did_you_mean(bare, sorted(self._views))
             return QueryError(f"there is no view {name!r}", where=where, fix=f"{hint} ({views})" if hint else views)
-        columns = sorted({column.name for view in VIEWS for column in view.columns})
-        hint = f"{did_you_mean(bare, columns)} {_VIEWS_HINT}".lstrip()
+        asked = [view for view in VIEWS if re.search(rf"\b{view.name}\b", self._sql, re.I)]
+        elsewhere = [view.name for view in VIEWS if any(column.name == bare for column in view.columns)]
+        hint = did_you_mean(bare, sorted({column.name for view in asked or VIEWS for column in view.columns}))
+        if elsewhere:  # the query asks another view, or one that it gives a column of its own
+            hint = f"the view {elsewhere[0]} has one"
+        hint = f"{hint}; {_VIEWS_HINT}" if elsewhere else f"{hint} {_VIEWS_HINT}".lstrip()
         return QueryError(f"there is no column {name!r}", where=where, fix=hint)
 
     def _where(self, name: str) -> str:

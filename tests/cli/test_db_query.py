@@ -171,6 +171,11 @@ def test_foreign_text_stays_text(cli: Any, db: Path) -> None:
         ("SELECT 1; SELECT 2", "these are several statements"),
         ("SELECT * FROM run", "query:1:15: there is no view 'run' (did you mean runs?"),
         ("SELECT * FROM evaluation_results", "there is no view 'evaluation_results'"),
+        (
+            "SELECT status FROM runs",
+            "there is no column 'status' (the view executions has one; `agenteval db query --views`",
+        ),
+        ("SELECT statuss FROM runs", "there is no column 'statuss' (`agenteval db query --views` lists"),
         ("SELECT tesst FROM runs", "query:1:8: there is no column 'tesst' (did you mean test?"),
         ("SELECT id FROM runs r JOIN executions e ON e.id = r.execution", "several views have a column 'id'"),
         ("SELECT median(score) FROM runs", "query:1:8: there is no function 'median'"),
