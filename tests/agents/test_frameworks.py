@@ -166,12 +166,14 @@ class TestPydanticAI:
 # LangGraph
 
 SAID = ("said_to_bedrock", "said_to_anthropic", "said_to_gemini")
+OF_PROMPT = ("of_a_text", "of_fields")
 ODD_GRAPH = ("asks_a_person", "odd_custom", "invalid_call", "other", "not_compiled", "chat_model", "functional")
 GRAPH = (
     *("invoke", "ainvoke", "messages_alone", "dumped", "values", "returned_stream", "updates", "default_mode"),
     *("as_messages", "chunks_alone", "two_modes", "all_modes", "tasks", "debug", "one_in_a_list", "subgraphs"),
     *("subgraphs_and_modes", "version_2", "values_then_state", "growing_lists", "last_messages", "async_values"),
     *("async_messages", "returned_async_stream", "stream_events", "graph", "remembering"),
+    *("of_messages", "of_a_list"),
 )
 GRAPH_ALONE = (
     *("answer_alone", "answer_in_a_list", "answer_in_a_state", "answer_dumped", "answer_as_openai"),
@@ -185,7 +187,11 @@ GRAPH_ANSWERS = ("other_values", "other_updates", "other_state", "chain_stream",
 @pytest.fixture(scope="module")
 def langgraph() -> Any:
     return asyncio.run(
-        play_all("of_langgraph", (*GRAPH, *GRAPH_ANSWERS, *GRAPH_ALONE, *SAID, *HIDING, *ODD_GRAPH, "hosted_call"), {})
+        play_all(
+            "of_langgraph",
+            (*GRAPH, *GRAPH_ANSWERS, *GRAPH_ALONE, *SAID, *HIDING, *OF_PROMPT, *ODD_GRAPH, "hosted_call"),
+            {},
+        )
     )[0]
 
 
@@ -205,6 +211,11 @@ class TestLangGraph:
     @pytest.mark.parametrize("name", GRAPH_ALONE)
     def test_the_last_piece_alone_says_nothing_of_calls(self, langgraph: Any, name: str) -> None:
         assert_alone(langgraph[name])
+
+    @pytest.mark.parametrize("name", OF_PROMPT)
+    def test_a_workflow_is_asked_by_the_type_of_its_parameter(self, langgraph: Any, name: str) -> None:
+        assert langgraph[name].raised == ""
+        assert langgraph[name].transcript.final_output == f"asked {REQUEST.messages[-1].content}"
 
     @pytest.mark.parametrize("name", SAID)
     def test_messages_as_other_models_have_them(self, langgraph: Any, name: str) -> None:

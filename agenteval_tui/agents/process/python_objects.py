@@ -12,6 +12,7 @@ import dataclasses
 import inspect
 import os
 import sys
+import typing
 import uuid
 from collections.abc import AsyncIterator
 from importlib import import_module
@@ -394,6 +395,13 @@ async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[
     if pieces.made_by(graph, "langgraph") and hasattr(graph, "channels"):
         graph = _with_store(graph)
         question: Any = how.get("input")
+        if "__previous__" in graph.channels:  # of the functional API, which has no state
+            question = _parameter(graph, request, target) if question is None else question
+            # What it keeps of a thread is what it saved itself, and each request brings the whole conversation.
+            config["configurable"]["thread_id"] = uuid.uuid4().hex
+            result = await _invoked(graph, question, config, more)
+            yield {"agenteval_state": result} if mapped else result
+            return
         if question is None:
             if not _takes_messages(graph):
                 raise pieces.WrongTarget(_without_messages(graph, target))
@@ -436,6 +444,36 @@ async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[
             question = {name: request.get(name, request["prompt"]) for name in variables}
     async for piece in _streamed(graph, question, config, {}):
         yield piece
+
+
+def _parameter(graph: Any, request: Request, target: str) -> object:
+    """What a workflow of the functional API is called with, by the type of its parameter. Raises `WrongTarget` where
+    that says nothing."""
+    kind = getattr(graph.channels.get("__start__"), "ValueType", None)
+    if isinstance(kind, str):  # as `from __future__ import annotations` leaves it
+        kind = _first_hint(next(iter(graph.nodes.values())))
+    outer = getattr(kind, "__origin__", kind)
+    if outer is str:
+        return request["prompt"]
+    names = _annotations(outer) if isinstance(outer, type) else {}
+    if outer is list or outer is dict or "messages" in names:
+        messages = import_module("langchain_core.messages").convert_to_messages(request["messages"])
+        return messages if outer is list else {"messages": messages}
+    name = next((name for name in _ASKS if name in names), None)
+    if name is not None:
+        return {name: request["prompt"]}
+    problem = target + " is a graph that does not say what it takes; write that in the agent, such as "
+    raise pieces.WrongTarget(problem + '`input: {question: "{{prompt}}"}`, or name a function that asks it')
+
+
+def _first_hint(node: Any) -> object:
+    """The type of the first parameter of the function that a node runs; None where it can't be evaluated."""
+    bound = getattr(node, "bound", None)
+    function = inspect.unwrap(getattr(bound, "func", None) or getattr(bound, "afunc", None))  # type: ignore[arg-type]
+    try:
+        return typing.get_type_hints(function).get(next(iter(inspect.signature(function).parameters)))
+    except Exception:  # a name that only type checkers know
+        return None
 
 
 def _with_store(graph: Any) -> Any:
@@ -508,9 +546,6 @@ def _takes_messages(graph: Any) -> bool:
 def _without_messages(graph: Any, target: str) -> str:
     schema = getattr(graph, "output_channels", None) or list(graph.channels)
     names, takes = _state_of(graph)
-    if not names:  # of the functional API, which has no state
-        problem = target + " is a graph that does not say what it takes; write that in the agent, such as "
-        return problem + '`input: {question: "{{prompt}}"}`, or name a function that asks it'
     gives = [str(name) for name in ([schema] if isinstance(schema, str) else schema)]
     asks = next((name for name in (*_ASKS, *takes, *names) if name in takes or not takes), "question")
     answers = next((name for name in (*_GIVES, *gives) if name in gives and name != asks), "answer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableLambda
@@ -116,6 +116,26 @@ other = build_other()
 @entrypoint()
 def functional(inputs):
     return graph.invoke({"messages": [("user", inputs["question"])]})
+
+
+@entrypoint()
+def of_messages(inputs: dict[str, list[BaseMessage]], *, previous=None):
+    return entrypoint.final(value=graph.invoke({"messages": inputs["messages"]}), save=inputs)
+
+
+@entrypoint()
+def of_a_list(messages: list[BaseMessage]):
+    return graph.invoke({"messages": messages})["messages"]
+
+
+@entrypoint()
+async def of_a_text(question: str):
+    return f"asked {question}"
+
+
+@entrypoint()
+def of_fields(state: Other) -> dict:
+    return f"asked {state['question']}"
 
 
 chat_model = Fake()
