@@ -1056,6 +1056,7 @@ async def _version(name: str) -> str | None:
 
 @pytest.mark.sweep
 @linux
+@pytest.mark.usefixtures("started_anew")  # what the first level has imported is the subject
 @pytest.mark.parametrize(
     ("begin", "call"),
     [
@@ -1073,6 +1074,7 @@ async def test_runs_import_nothing_that_packages_import_at_their_first_call(play
 
 
 @linux
+@pytest.mark.usefixtures("started_anew")
 async def test_an_agent_of_pydantic_ai_has_run_before_runs_are_forked(play: Any) -> None:
     skip_without("pydantic_ai")
     played = play("import pydantic_ai, sys\ndef f(prompt): return str('pydantic_ai.models.test' in sys.modules)")
@@ -1081,6 +1083,7 @@ async def test_an_agent_of_pydantic_ai_has_run_before_runs_are_forked(play: Any)
 
 
 @linux
+@pytest.mark.usefixtures("started_anew")
 async def test_hooks_of_frameworks_are_added_before_runs_are_forked(play: Any) -> None:
     skip_without("pydantic_ai")
     module = "import gc\nfrom pydantic_ai import Agent\n"
