@@ -743,17 +743,6 @@ async def test_what_packages_start_does_not_break_runs(play: Any, package: str, 
     assert (played.unsafe == []) == safe, played.unsafe
 
 
-@linux
-async def test_a_client_that_sends_traces_in_a_thread_does_not_keep_runs_from_being_forks(
-    play: Any, server: str
-) -> None:
-    pytest.importorskip("langsmith")
-    module = f"import langsmith\nclient = langsmith.Client(api_url={server!r}, api_key='no-key')\n"
-    played = play(module + "def f(prompt): return 'ok'\n")
-    assert await asyncio.gather(*(played.said() for _ in range(3))) == ["ok"] * 3
-    assert played.unsafe == []
-
-
 async def test_numpy_has_random_numbers_of_its_own_in_each_run(play: Any) -> None:
     skip_without("numpy")
     played = play("import numpy\ndef f(prompt): return str(numpy.random.rand())")

@@ -21,7 +21,7 @@ from agenteval_tui.core.errors import AgentevalError
 
 GRACE_S = 0.5
 """How long a program that is told to end may take; then it is killed."""
-EXIT_S = 2.0
+EXIT_S = 1.0
 """How long a process that ends by itself may take: its exit handlers may send to a server what it did."""
 DRAIN_S = 1.0
 """How long output is waited for that a process outside of the group holds back after the program's end."""

@@ -102,6 +102,9 @@ class Effects:
             sys.addaudithook(self._hook)
 
     def _hook(self, event: str, arguments: tuple[Any, ...]) -> None:
+        # Always: a thread that imports started may connect after them.
+        if event == "socket.connect" and isinstance(arguments[1], tuple) and _is_http_asking():
+            self.http.add(arguments[1])
         # An audit hook can't be removed, and it is called for each file that any later code opens.
         if not self.on:
             return
@@ -122,9 +125,6 @@ class Effects:
         elif event == "socket.getaddrinfo":
             if isinstance(arguments[0], (str, bytes)) and len(self.hosts) < _MOST:
                 self.hosts[os.fsdecode(arguments[0])] = None
-        elif event == "socket.connect":
-            if isinstance(arguments[1], tuple) and _is_http_asking():
-                self.http.add(arguments[1])
         elif event == "import":
             # After a change of these, the import may give something else than before the call.
             if self._setting is not None and _is_package_asking() and self._setting == _setting():

@@ -8,10 +8,8 @@ process that has just imported its package.
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import os
-import queue
 import select
 import signal
 import sys
@@ -23,8 +21,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import FrameType
 
-_POOL = os.path.join(os.path.dirname(concurrent.futures.__file__), "thread.py")  # noqa: PTH118, PTH120
-_WAITING = (threading.__file__, queue.__file__, _POOL)
+_STDLIB = os.path.dirname(threading.__file__)  # noqa: PTH120
+_POOL = _STDLIB + "/concurrent/futures/thread.py"
+_WAITING = (threading.__file__, _STDLIB + "/queue.py", _POOL)
 _FORK_SAFE = ("jemalloc_bg_thd",)  # jemalloc stops and starts them itself
 _POOLS = {"numexpr": "set_num_threads"}
 """Packages with threads that Python does not know, and the function that says how many (and returns how many there
