@@ -31,6 +31,7 @@ COPIED_TESTS = (
     "tui/conftest.py",
     "tui/shop.py",
     "tui/terminal.py",
+    "tui/thrift.py",
 )
 
 
