@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from shop import copy_recorded, copy_samples, run_samples
 from terminal import Terminal
-from thrift import painting_where_a_test_waits, parsing_styles_once, waiting_for_what_is_at_work
 
 from agenteval_tui.tui.terminal import output_filters
 
@@ -30,12 +29,6 @@ def notes_stay() -> Iterator[None]:
     """A note stays until it is taken away: on a busy machine its five seconds may be over before a test looks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(output_filters, "SHORTEST_S", 3600.0)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def nothing_is_done_for_nobody() -> Iterator[None]:
-    with painting_where_a_test_waits(), parsing_styles_once(), waiting_for_what_is_at_work():
         yield
 
 
