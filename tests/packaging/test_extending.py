@@ -31,7 +31,6 @@ COPIED_TESTS = (
     "tui/conftest.py",
     "tui/shop.py",
     "tui/terminal.py",
-    "tui/thrift.py",
 )
 
 
