@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any
 
 from textual.app import App
 from textual.dom import DOMNode
@@ -86,25 +86,6 @@ class PaintedWork:
             self._timer.pause()
             if is_there(self._screen):
                 self._paint()
-
-
-T = TypeVar("T")
-
-
-class SerialWorker:
-    """Runs a function in a thread, never at the same time as the one before: a caller that is cancelled while waiting
-    leaves a thread that continues, and the next caller waits for it."""
-
-    def __init__(self) -> None:
-        self._busy: asyncio.Future[Any] | None = None
-
-    async def __call__(self, work: Callable[[], T]) -> T:
-        """What `work` gives, or raises."""
-        while self._busy is not None and not self._busy.done():
-            await asyncio.wait([self._busy])
-        future = self._busy = asyncio.ensure_future(asyncio.to_thread(work))
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return await asyncio.shield(future)
 
 
 def call_after(node: DOMNode, seconds: float, callback: Callable[[], Awaitable[object] | object]) -> None:

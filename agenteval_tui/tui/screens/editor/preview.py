@@ -12,7 +12,7 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
-from agenteval_tui.tui.workers import SerialWorker
+from agenteval_tui.tui.serial_worker import SerialWorker
 
 DRAW_SECONDS = 0.05
 PRELOAD_SECONDS = 0.02

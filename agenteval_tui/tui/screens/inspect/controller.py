@@ -35,7 +35,7 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, EditToSave, criterion_of, index_in
-from agenteval_tui.tui.workers import SerialWorker
+from agenteval_tui.tui.serial_worker import SerialWorker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.edit import node_of
 from agenteval_tui.uxon.merge import merge
