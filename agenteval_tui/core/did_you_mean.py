@@ -9,11 +9,12 @@ _NEAR = 0.6  # of 1; below it a guess confuses more than it helps
 
 def closest(name: object, options: Iterable[object], *, least: float = _NEAR) -> str | None:
     """The option that `name` was probably meant to be; None when none is near. Case, `-`, `_`, spaces do not count.
+    `name` itself is no guess.
 
     `least`: how near it has to be, of 1.
     """
     plain_name = _plain(name)
-    candidates = list(map(str, options))
+    candidates = [option for option in map(str, options) if option != name]
     for option in candidates:
         if _plain(option) == plain_name:
             return option

@@ -560,6 +560,7 @@ COUNTED = (
         ("open('state.json', 'w').write('{}')", "effect", "writes a file"),
         ("import subprocess\nsubprocess.run(['true'])", "effect", "starts a program"),
         ("import subprocess\nsubprocess.run(['git', 'init', '-q', 'x'])", "effect", "starts a program"),
+        ("import subprocess\nsubprocess.run(['git', 'log', '--output=x'], check=False)", "effect", "starts a program"),
         ("import os\nread, write = os.pipe()", "open", "a pipe"),
     ],
 )  # fmt: skip

@@ -50,24 +50,14 @@ _EFFECTS = {
     "shutil.move": "moves a file",
 }
 # Programs that only look something up. Packages that watch an agent start them for its version and its machine.
-_LOOKING = (
-    "arch",
-    "getconf",
-    "hostname",
-    "id",
-    "ldconfig",
-    "locale",
-    "lsb_release",
-    "lscpu",
-    "sw_vers",
-    "uname",
-    "which",
+_LOOKING = ("arch", "getconf", "id", "locale", "lsb_release", "lscpu", "sw_vers", "uname", "which")
+_LOOKING_WITH = (
+    *(("git", word) for word in ("--version", "blame", "cat-file", "describe", "diff", "log", "ls-files", "ls-tree")),
+    *(("git", word) for word in ("rev-list", "rev-parse", "shortlog", "show", "status", "version")),
+    *(("git", "branch", "--show-current"), ("git", "config", "--get"), ("git", "config", "--list")),
+    *(("git", "remote", "get-url"), ("ldconfig", "-p")),
 )
-_LOOKING_GIT = (
-    "--version", "blame", "cat-file", "describe", "diff", "log", "ls-files", "ls-tree", "rev-list", "rev-parse",
-    "shortlog", "show", "status", "version",
-)  # fmt: skip
-_LOOKING_GIT_WITH = (("branch", "--show-current"), ("config", "--get"), ("config", "--list"), ("remote", "get-url"))
+"""Programs, and what they are told first."""
 
 
 def is_installed(path: str | None) -> bool:
@@ -196,14 +186,14 @@ def _is_exempt(path: str) -> bool:
 
 
 def _only_looks(arguments: object) -> bool:
-    """Whether a program with these arguments changes nothing: its name, and of git what it shall do."""
+    """Whether a program with these arguments changes nothing, as its name and first words tell."""
     if not isinstance(arguments, (list, tuple)) or not all(isinstance(word, (str, bytes)) for word in arguments):
         return False
     name, *words = [os.fsdecode(word) for word in arguments] or [""]
     name = os.path.basename(name)  # noqa: PTH119
-    if name == "git":
-        return words[:1] != [] and (words[0] in _LOOKING_GIT or tuple(words[:2]) in _LOOKING_GIT_WITH)
-    return name in _LOOKING
+    if any(word.startswith("--output") for word in words):  # of git, where it writes to
+        return False
+    return name in _LOOKING or (name, *words[:1]) in _LOOKING_WITH or (name, *words[:2]) in _LOOKING_WITH
 
 
 def _setting() -> tuple[dict[bytes, bytes], list[str], str]:

@@ -154,13 +154,13 @@ def _native(known: list[threading.Thread]) -> list[str]:
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-    until = time.monotonic() + _NATIVE_S
+    own, until = _name_of(str(os.getpid())), time.monotonic() + _NATIVE_S
     while True:
-        tasks = [task for task in _tasks() if task not in numbers]
-        own, *names = [name for name in map(_name_of, tasks) if name and not name.startswith(_FORK_SAFE)]
+        names = [_name_of(task) for task in _tasks()[1:] if task not in numbers]
+        names = [name for name in names if name and not name.startswith(_FORK_SAFE)]
         if not names or time.monotonic() > until:
             # A thread without a name of its own has that of the process.
-            return [name if name != own else "one of a library in C" for name in names]
+            return list(dict.fromkeys("of a library in C" if name == own else name for name in names))
         time.sleep(0.001)
 
 
