@@ -250,6 +250,9 @@ async def test_what_can_not_be_watched_says_why(project: tuple[Path, Path]) -> N
         await settle(pilot)
         await pilot.press("W")
         await until(pilot, lambda: "there is nothing to watch" in text_of(app))
+        await settle(pilot)
+        assert text_of(app).count("there is nothing to watch") == 1
+        assert "Nothing is watched." in text_of(app)
 
 
 def test_runs_without_a_file_of_their_suite_are_not_watched(project: tuple[Path, Path]) -> None:

@@ -191,12 +191,10 @@ class WatchController:
 
     def empty(self) -> list[Line]:
         """What the list says that has no rows."""
-        if self.request is None:
+        if self.request is None or (self.ended and self.change is None):  # why it ended stands above
             return empty_state(PURPOSE, "Nothing is watched.", "{go.suites}", "choose a suite, and watch it there")
         if self.change is None:
-            return empty_state(
-                PURPOSE, self.ended or "The recorded runs are run again with the code as it is.", "", "", REAL
-            )
+            return empty_state(PURPOSE, "The recorded runs are run again with the code as it is.", "", "", REAL)
         why = "Every run is as it was recorded. Save a file of the agent."
         return empty_state("", why, "{watch.everything}" if self.change.runs else "", "list them", REAL)
 
