@@ -27,6 +27,7 @@ from agenteval_tui.agents.options import AgentOptions, options_for, read_options
 from agenteval_tui.agents.process import python_call, python_errors, python_objects
 from agenteval_tui.agents.process.errors import traceback_without_secrets, without_secrets
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
+from agenteval_tui.agents.process.python_target import WrongTarget
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.event_loop_end import end_tasks
 from agenteval_tui.transcripts.model import RunError
@@ -236,7 +237,7 @@ class _StoppedError(Exception):
 
 
 def _raised(error: BaseException, target: str) -> _RaisedError:
-    if type(error).__name__ == "WrongTarget":
+    if isinstance(error, WrongTarget):
         return _RaisedError(str(error), "`agenteval docs agents` says what it may give")
     return _RaisedError(
         f"{target} raised {python_errors.words_of(error)}",

@@ -25,7 +25,7 @@ import sys
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_frameworks as frameworks
 else:
-    frameworks = sys.modules["_agenteval_python_frameworks"]
+    frameworks = sys.modules["_agenteval.python_frameworks"]
 
 
 class Asked:

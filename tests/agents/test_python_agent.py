@@ -113,6 +113,8 @@ def usage(prompt): return [{"type": "text", "text": "ok"}, {"type": "usage", "in
 def odd(prompt): return object()
 def event(prompt): yield {"type": "tool_result", "id": "x"}
 def raises(prompt): raise KeyError("x")
+class WrongTarget(Exception): pass
+def misses(prompt): raise WrongTarget("no such shop")
 def leaves(prompt): sys.exit("gone")
 def dies(prompt): sys.stderr.write("last words"); sys.stderr.flush(); os._exit(7)
 def half(prompt):
@@ -324,6 +326,7 @@ async def test_a_function_for_a_chat_may_stream_the_whole_text_so_far(run_functi
     ("name", "kind", "said"),
     [
         ("raises", "program", "mine:raises raised KeyError: 'x' (mine.py, line "),
+        ("misses", "program", "mine:misses raised WrongTarget: no such shop (mine.py, line "),
         ("leaves", "program", "mine:leaves raised SystemExit: gone"),
         ("dies", "program", "ended without an answer, its process ended with exit code 7: last words"),
         ("half", "program", "raised ValueError: no more"),

@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from agenteval_tui.agents.process.python_frameworks import of_script, without_name
-from agenteval_tui.agents.process.python_pieces import WrongTarget
-from agenteval_tui.agents.process.python_target import Script
+from agenteval_tui.agents.process.python_target import Script, WrongTarget
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.errors import AgentevalError
 

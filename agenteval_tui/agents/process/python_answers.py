@@ -11,25 +11,18 @@ import contextlib
 import dataclasses
 import inspect
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+
+from . import python_conversation as conversation
+from . import python_frameworks as frameworks
+from . import python_pieces as pieces
+from . import python_run_data as run_data
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_frameworks import Framework, PieceReader
     from agenteval_tui.agents.process.python_message import Event, Figures, Message, Request
 
-# In the child, the modules beside this one are no package: it loads them under these names, before this one.
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_conversation as conversation
-    from agenteval_tui.agents.process import python_frameworks as frameworks
-    from agenteval_tui.agents.process import python_pieces as pieces
-    from agenteval_tui.agents.process import python_run_data as run_data
-else:  # in the child, where this package need not be installed
-    conversation = sys.modules["_agenteval_python_conversation"]
-    frameworks = sys.modules["_agenteval_python_frameworks"]
-    pieces = sys.modules["_agenteval_python_pieces"]
-    run_data = sys.modules["_agenteval_python_run_data"]
 EVENTS = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
     *("restart", "note", "ready", "agent", "model_request"),

@@ -8,31 +8,20 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import sys
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
 
+from . import python_answers as answers
+from . import python_context as contexts
+from . import python_errors as errors
+from . import python_model_requests as model_requests
+from . import python_objects as objects
+from . import python_pieces as pieces
+from . import python_salvage as salvage
+from . import python_target as targets
+
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Event, Request, Run, Tell, Wait
-
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_answers as answers
-    from agenteval_tui.agents.process import python_context as contexts
-    from agenteval_tui.agents.process import python_errors as errors
-    from agenteval_tui.agents.process import python_model_requests as model_requests
-    from agenteval_tui.agents.process import python_objects as objects
-    from agenteval_tui.agents.process import python_pieces as pieces
-    from agenteval_tui.agents.process import python_salvage as salvage
-    from agenteval_tui.agents.process import python_target as targets
-else:  # in the child, where this package need not be installed
-    answers = sys.modules["_agenteval_python_answers"]
-    contexts = sys.modules["_agenteval_python_context"]
-    errors = sys.modules["_agenteval_python_errors"]
-    model_requests = sys.modules["_agenteval_python_model_requests"]
-    objects = sys.modules["_agenteval_python_objects"]
-    pieces = sys.modules["_agenteval_python_pieces"]
-    salvage = sys.modules["_agenteval_python_salvage"]
-    targets = sys.modules["_agenteval_python_target"]
 
 
 def run(

@@ -57,6 +57,7 @@ import signal  # noqa: E402
 import socket  # noqa: E402
 import threading  # noqa: E402
 import traceback  # noqa: E402
+import types  # noqa: E402
 from typing import TYPE_CHECKING, Any  # noqa: E402
 
 if TYPE_CHECKING:
@@ -65,6 +66,12 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import FrameType, ModuleType
     from typing import NoReturn
+
+# The modules beside this one are a package of a name that nothing else has: the project's own `python_errors` stays
+# what it is, and so does agenteval itself, which the project may have installed in another version.
+_PACKAGE = "_agenteval"
+_package = sys.modules[_PACKAGE] = types.ModuleType(_PACKAGE)
+_package.__path__ = [_HERE]
 
 # asyncio takes longer to load than all else together: it is imported where it is wanted.
 _SIGTERM = int(signal.SIGTERM)
@@ -188,7 +195,7 @@ def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> 
     except BaseException as error:  # also SystemExit: the parent must hear of it
         answer = _said_of(error)
     # Metrics load this module, too; only a process that was prepared tracks anything.
-    tracked = getattr(sys.modules.get("_agenteval_python_effects"), "tracked", None)
+    tracked = getattr(_loaded("python_effects"), "tracked", None)
     if tracked is not None and tracked.on:
         files = tracked.more(_files)
         if files:
@@ -196,7 +203,7 @@ def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> 
         late = tracked.late_imports()
         if late:
             answer["late"] = late
-        clients = sys.modules.get("_agenteval_python_http_clients")
+        clients = _loaded("python_http_clients")
         if clients is not None and tracked.hosts:
             answer["asked_past"] = clients.asked_past(tracked.hosts)
     _say(request["id"], **answer)
@@ -209,8 +216,7 @@ def _raised(number: int, error: BaseException) -> None:
 def _said_of(error: BaseException) -> dict[str, Any]:
     sys.stdout.flush()
     sys.stderr.flush()
-    # By its name: several of our modules have a class of that name.
-    if type(error).__name__ == "WrongTarget":
+    if isinstance(error, _sibling("python_target").WrongTarget):
         return {"raised": str(error), "wrong": True}
     errors = _sibling("python_errors")
     kinds = [kind.__name__ for kind in type(error).__mro__]
@@ -230,14 +236,12 @@ def _find(target: str) -> Any:
 
 def _sibling(name: str) -> ModuleType:
     """A module beside this one, which is not on the path."""
-    module = sys.modules.get("_agenteval_" + name)
-    if module is None:
-        # Under a name that nothing else has, so that the project's own `errors` or `python_errors` stays what it is.
-        spec: Any = importlib.util.spec_from_file_location("_agenteval_" + name, _HERE + "/" + name + ".py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
-    return module
+    # `import_module` alone would look at the module's specification each time, and so copy it for each fork.
+    return _loaded(name) or importlib.import_module(_PACKAGE + "." + name)
+
+
+def _loaded(name: str) -> ModuleType | None:
+    return sys.modules.get(_PACKAGE + "." + name)
 
 
 def _loop() -> asyncio.AbstractEventLoop:
@@ -471,7 +475,7 @@ def _do_agent(request: dict[str, Any]) -> None:
     # The functions of `signal` look up names for what they take and give, which copies memory that forks share. None: a
     # handler that C code set; 0 is the system's own.
     handler = _signal.signal(_SIGTERM, _made_late) or 0
-    tracked = getattr(sys.modules.get("_agenteval_python_effects"), "tracked", None)
+    tracked = getattr(_loaded("python_effects"), "tracked", None)
     # Level 2 has another folder and other variables than a run with its own.
     if tracked is not None and tracked.on and not request.keys() & {"cwd", "env"}:
         tracked.call_begins()
@@ -486,21 +490,13 @@ def _do_agent(request: dict[str, Any]) -> None:
 
 
 def _call() -> ModuleType:
-    # In this order: each takes the ones before it from `sys.modules`.
-    for name in (
-        *("errors", "usage", "pieces", "frameworks", "salvage", "signature", "context"),
-        *("conversation", "run_data", "answers", "objects", "model_requests", "http_clients"),
-    ):
-        _sibling("python_" + name)
-    frameworks: Any = _sibling("python_frameworks")
-    frameworks.FILES = _readers
+    _sibling("python_frameworks").FILES.update(_readers)
     return _sibling("python_call")
 
 
 def _do_metric(request: dict[str, Any]) -> object:
     target = _sibling("python_target").within(request["target"], _folder)
     function = _sibling("python_project").function_of(target, _sibling("python_effects").is_installed)
-    _sibling("python_run_data")
     output = _sibling("python_output")
     output.flush()
     output.begin(lambda piece: _say(request["id"], output=piece))

@@ -14,15 +14,12 @@ import typing
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import python_pieces as pieces
+from . import python_signature as signature
+
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Request
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_pieces as pieces
-    from agenteval_tui.agents.process import python_signature as signature
-else:  # in the child, where this package need not be installed
-    pieces = sys.modules["_agenteval_python_pieces"]
-    signature = sys.modules["_agenteval_python_signature"]
 _PLAIN = (object, type(None), None, Any, inspect.Parameter.empty)
 _JSON = (bool, int, float, str, list, dict)
 _SHOWN = 80

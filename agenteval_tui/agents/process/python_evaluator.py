@@ -12,20 +12,16 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import os
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from . import python_project as project
+from . import python_run_data as data
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Wait
     from agenteval_tui.agents.process.python_run_data import RunData
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_project as project
-    from agenteval_tui.agents.process import python_run_data as data
-else:  # in the child, where this package need not be installed
-    project = sys.modules["_agenteval_python_project"]
-    data = sys.modules["_agenteval_python_run_data"]
 
 UNUSABLE = "agenteval_unusable"
 """The key of what can't be read: {"type", "place"}."""

@@ -10,6 +10,8 @@ import importlib.util
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import python_pieces as pieces
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import ModuleType
@@ -26,11 +28,10 @@ if TYPE_CHECKING:
             ...
 
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_pieces as pieces
+_IN_CHILD = __name__.startswith("_agenteval.")
+if not _IN_CHILD:
+    # There, this package need not be installed.
     from agenteval_tui.core import entry_points
-else:  # in the child, where this package need not be installed
-    pieces = sys.modules["_agenteval_python_pieces"]
 
 
 class Maker(NamedTuple):
@@ -110,7 +111,7 @@ def without_name(target: str) -> str:
 
 
 def _of_package(name: str) -> Framework | None:
-    if not __name__.startswith("_agenteval_"):
+    if not _IN_CHILD:
         entry = entry_points.find(entry_points.FRAMEWORKS, name)
         if entry is None:
             return None

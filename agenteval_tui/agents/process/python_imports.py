@@ -262,7 +262,7 @@ def _first_calls() -> None:
     with contextlib.suppress(Exception), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         anyio.run(anyio.sleep, 0)
-        if "pydantic_ai" in sys.modules and "_agenteval_python_call" in sys.modules:
+        if "pydantic_ai" in sys.modules and "_agenteval.python_call" in sys.modules:
             model = importlib.import_module("pydantic_ai.models.test").TestModel()
             agent = sys.modules["pydantic_ai"].Agent(model)
             agent.tool_plain(_looked_up)
@@ -281,7 +281,7 @@ def _ask(agent: object) -> None:
     request = {"prompt": "hello", "messages": [{"role": "user", "content": "hello"}], "context": {}, "config": {}}
     loop = asyncio.new_event_loop()
     try:
-        call: Any = sys.modules["_agenteval_python_call"]
+        call: Any = sys.modules["_agenteval.python_call"]
         call.run(agent, "agent", request, tell=json.dumps, wait=loop.run_until_complete)
     finally:
         loop.close()

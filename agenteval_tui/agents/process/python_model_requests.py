@@ -18,13 +18,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import python_pieces as pieces
+
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Message, Tell
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_pieces as pieces
-else:  # in the child, where this package need not be installed
-    pieces = sys.modules["_agenteval_python_pieces"]
 _watching: Any = contextvars.ContextVar("agenteval_model_requests", default=None)
 _active: list[_Requests] = []  # all that are watching now
 _added: set[str] = set()  # the frameworks whose hooks are there

@@ -18,21 +18,15 @@ from collections.abc import AsyncIterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import python_answers as answers
+from . import python_context as contexts
+from . import python_frameworks as frameworks
+from . import python_pieces as pieces
+from . import python_target as targets
+
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Message, Request, Run
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_answers as answers
-    from agenteval_tui.agents.process import python_context as contexts
-    from agenteval_tui.agents.process import python_frameworks as frameworks
-    from agenteval_tui.agents.process import python_pieces as pieces
-    from agenteval_tui.agents.process import python_target as targets
-else:  # in the child, where this package need not be installed
-    answers = sys.modules["_agenteval_python_answers"]
-    contexts = sys.modules["_agenteval_python_context"]
-    frameworks = sys.modules["_agenteval_python_frameworks"]
-    pieces = sys.modules["_agenteval_python_pieces"]
-    targets = sys.modules["_agenteval_python_target"]
 WANTED = "name a function, or an agent of a framework"
 
 

@@ -14,13 +14,12 @@ import threading
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import python_usage as usage
+from .python_target import WrongTarget as WrongTarget
+
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Call, Figures, Message, Note, Request
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_usage as usage
-else:  # in the child, where this package need not be installed
-    usage = sys.modules["_agenteval_python_usage"]
 ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "function": "tool", "model": "assistant"}
 LANGCHAIN = ("human", "ai", "system", "tool", "function", "AIMessageChunk", "ToolMessageChunk", "HumanMessageChunk")
 ITEMS = ("message", "reasoning", "function_call", "function_call_output")
@@ -32,10 +31,6 @@ ANSWERING = ("assistant", "model", "chatbot", "ai")
 FAKE_IDS = ("__fake_id__", "")
 _locks: dict[int, list[Any]] = {}  # id of an object -> its lock, and how many hold it or wait for it
 _locks_lock = threading.Lock()
-
-
-class WrongTarget(Exception):  # noqa: N818
-    """What shall be called is not an agent, or what it gave can't be read; the text says what it is instead."""
 
 
 def made_by(value: object, *packages: str) -> bool:

@@ -11,16 +11,15 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+from . import python_target as targets
+from .python_target import WrongTarget as WrongTarget
+
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
     from agenteval_tui.agents.process.python_message import IsInstalled
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_target as targets
-else:  # in the child, where this package need not be installed
-    targets = sys.modules["_agenteval_python_target"]
 _MARKS = ("pyproject.toml", "setup.py", "setup.cfg")
 _GROUPS = "agenteval."
 EVALUATORS = ("agentevals", "autoevals", "deepeval", "openevals", "pydantic_evals")
@@ -33,10 +32,6 @@ _IN_C = (
     types.MethodDescriptorType,
     types.ClassMethodDescriptorType,
 )
-
-
-class WrongTarget(Exception):  # noqa: N818 - the parent knows it by this name
-    """The code is not the project's. The text is the whole message."""
 
 
 def module_of(target: str, is_installed: IsInstalled) -> ModuleType:

@@ -11,13 +11,11 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from . import python_frameworks as frameworks
+
 if TYPE_CHECKING:
     from types import FrameType
 
-if not __name__.startswith("_agenteval_"):
-    from agenteval_tui.agents.process import python_frameworks as frameworks
-else:  # in the child, where this package need not be installed
-    frameworks = sys.modules["_agenteval_python_frameworks"]
 _MOST_FRAMES = 500
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
-class WrongTarget(Exception):  # noqa: N818 - python_child knows it by its name
-    """A target that names nothing; the text is the whole message."""
+class WrongTarget(Exception):  # noqa: N818
+    """A target that names nothing that can be called, or what it gave can't be read. The text is the whole message."""
 
 
 def split(target: str) -> tuple[str, str]:

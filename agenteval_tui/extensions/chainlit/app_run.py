@@ -30,8 +30,8 @@ if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
-    frameworks = sys.modules["_agenteval_python_frameworks"]
-    pieces = sys.modules["_agenteval_python_pieces"]
+    frameworks = sys.modules["_agenteval.python_frameworks"]
+    pieces = sys.modules["_agenteval.python_pieces"]
 
 
 def script(path: str, target: str) -> Run:

@@ -17,9 +17,9 @@ if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
-    contexts = sys.modules["_agenteval_python_context"]
-    frameworks = sys.modules["_agenteval_python_frameworks"]
-    pieces = sys.modules["_agenteval_python_pieces"]
+    contexts = sys.modules["_agenteval.python_context"]
+    frameworks = sys.modules["_agenteval.python_frameworks"]
+    pieces = sys.modules["_agenteval.python_pieces"]
 _KEPT = "what CrewAI keeps in events: calls in words, which calls failed; name the crew or the agent itself"
 _OTHER_TASKS = "those of other tasks than that of a TaskOutput; return the whole CrewOutput"
 _ran: set[int] = set()  # ids of results whose events were heard

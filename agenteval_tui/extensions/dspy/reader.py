@@ -18,9 +18,9 @@ if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
-    contexts = sys.modules["_agenteval_python_context"]
-    frameworks = sys.modules["_agenteval_python_frameworks"]
-    pieces = sys.modules["_agenteval_python_pieces"]
+    contexts = sys.modules["_agenteval.python_context"]
+    frameworks = sys.modules["_agenteval.python_frameworks"]
+    pieces = sys.modules["_agenteval.python_pieces"]
 _FAILED = "which calls failed, as a Prediction does not say it; name the module itself"
 _ALONE = "those of a Prediction without a trajectory; name the module itself"
 

@@ -16,9 +16,9 @@ if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_frameworks as frameworks
     from agenteval_tui.agents.process import python_pieces as pieces
 else:  # in the child, where this package need not be installed
-    contexts = sys.modules["_agenteval_python_context"]
-    frameworks = sys.modules["_agenteval_python_frameworks"]
-    pieces = sys.modules["_agenteval_python_pieces"]
+    contexts = sys.modules["_agenteval.python_context"]
+    frameworks = sys.modules["_agenteval.python_frameworks"]
+    pieces = sys.modules["_agenteval.python_pieces"]
 _ALONE = "those of an AgentResult; name the agent itself, or yield what its stream_async gives"
 _FINISHES = {"end_turn": "stop", "max_tokens": "length", "content_filtered": "content_filter"}
 
