@@ -58,7 +58,7 @@ T = TypeVar("T")
 _NO_USAGE = Usage()
 HOOKS_KEPT = 50
 """Hooks of a run that its transcript has: the last ones."""
-_LATE_S = 0.25  # from when watchers are told that a run is being prepared
+_NOTICE_AFTER_S = 0.25  # from when watchers are told that a run is being prepared
 YIELD_EVERY = 100
 """After this many events of an agent that never waits, others get a turn."""
 
@@ -104,7 +104,7 @@ class RunAttempts:
         self.after_failed: list[HookRun] = []
         self.run = plan.ref.run
         self.attempt = 0
-        self.noted = 0
+        self.stored_attempt = 0
         """The number of the last attempt that is stored."""
         self.started_ms = 0
         self.duration_ms = 0.0
@@ -171,11 +171,11 @@ class RunAttempts:
         self._attempt_ms = 0
         self.deadline = self._began + plan.timeout_s
         self._recorder: Recorder | None = None
-        self._known: Transcript | None = None
+        self._cached: Transcript | None = None
         self._error: RunError | None = None
         self._preparing_since = 0.0
-        self._left_s = 0.0  # of its time, when something began to be prepared
-        self._late: asyncio.TimerHandle | None = None  # says that it takes a moment
+        self._remaining_s = 0.0  # of its time, when something began to be prepared
+        self._preparing_notice: asyncio.TimerHandle | None = None  # says that it takes a moment
 
     @property
     def asked(self) -> tuple[str, Mapping[str, Any]] | None:
@@ -268,11 +268,11 @@ class RunAttempts:
         """The run goes back into the line; the time that it waits there does not count as its own."""
         self._parked_at = time.monotonic()
 
-    def take(self, transcript: Transcript) -> None:
+    def use_cached(self, transcript: Transcript) -> None:
         """The answer is known: no agent is asked, nothing is spent."""
         self.cached = True
         self.started_ms = now_ms()
-        self._known = transcript
+        self._cached = transcript
         self._tell(RunStarted, self.run, 1, self.started_ms)
         self._stream.show(transcript)
 
@@ -283,7 +283,7 @@ class RunAttempts:
         self.finished = True
         self._unpark()
         if self._preparing_since:
-            self._prepared(0.0)
+            self._resume_clock(0.0)
         self.duration_ms = (time.monotonic() - self._began) * 1000
         self._stream.end()
         if self.timer is not None:
@@ -291,12 +291,12 @@ class RunAttempts:
 
     def transcript(self) -> Transcript:
         """What there is of the conversation; complete when the agent ended by itself."""
-        if self._known is not None:
-            transcript = self._known
+        if self._cached is not None:
+            transcript = self._cached
         elif self._recorder is None:
             transcript = self.bare()
         else:
-            transcript = self._priced_as_far(self._recorder.stored())
+            transcript = self._with_known_cost(self._recorder.stored())
         if self.around is not None:
             transcript = self._with_surroundings(self.around, transcript)
         error = self._error
@@ -334,7 +334,7 @@ class RunAttempts:
             transcript, hooks=tuple(around.ran[-HOOKS_KEPT:]), workdir=workdir, notes=(*transcript.notes, *notes)
         )
 
-    def _priced_as_far(self, transcript: Transcript) -> Transcript:
+    def _with_known_cost(self, transcript: Transcript) -> Transcript:
         """The transcript without a cost if that of one of its requests is not known; it says what the others cost."""
         if self._priced is None or self._priced.whole:
             return transcript
@@ -375,11 +375,11 @@ class RunAttempts:
             failed = await self._open(around)
             return failed if failed is not None else await self._conversation()
         finally:
-            await self.put_away()
+            await self.close_surroundings()
 
     async def _open(self, around: RunSurroundings) -> Failed | None:
         """Prepare what the attempt needs around it, which is not its time; gives what it ends with if that fails."""
-        self._preparing()
+        self._pause_clock()
         try:
             variables = await around.open(self.attempt)
             self.plan = asked_with(self.planned, variables)
@@ -389,7 +389,7 @@ class RunAttempts:
             fix = "print it in a `before` hook, or add it to the test's `variables`"
             self._error = RunError.told(SETUP, error.what, fix, ErrorCode.HOOK, phase="before", why="variable")
         finally:
-            self._prepared(0.0)
+            self._resume_clock(0.0)
         if self._error is not None:
             return Failed(self._error)
         plan = self.plan
@@ -404,7 +404,7 @@ class RunAttempts:
             self.user.brief = plan.user.brief
         return None
 
-    async def put_away(self) -> None:
+    async def close_surroundings(self) -> None:
         """Run what is after an attempt, if it is open. Whatever ends the run waits for it; it is not the run's time."""
         if self._closing is None:
             if self.around is None or not self.around.is_open:
@@ -434,7 +434,7 @@ class RunAttempts:
             self._closing = None
 
     @property
-    def to_put_away(self) -> bool:
+    def surroundings_open(self) -> bool:
         """Whether hooks run after an attempt, or are to run: the end of the run waits for them."""
         return self._closing is not None or (self.around is not None and self.around.is_open)
 
@@ -456,7 +456,7 @@ class RunAttempts:
         if self._probes is not None and self.plan.state:
             # What is cancelled while probes are read has no conversation, also if an attempt before had one.
             self._recorder = None
-            self.state = await self._aside(self._probes.before(self.plan, self.request.workdir))
+            self.state = await self._untimed(self._probes.before(self.plan, self.request.workdir))
         recorder = self._begin_attempt()
         request = self.request
         turns, number, failed = iter(self.plan.turns), request.turn - 1, None
@@ -477,16 +477,16 @@ class RunAttempts:
             request = replace(request, messages=messages, tool_calls=so_far.tool_calls, turn=number)
             failed = await self._turn(request, recorder)
         if self._probes is not None and self.state and not recorder.recorded:
-            self.state = await self._aside(self._probes.after(self.plan, self.request.workdir, self.state))
+            self.state = await self._untimed(self._probes.after(self.plan, self.request.workdir, self.state))
         return failed
 
-    async def _aside(self, work: Awaitable[T]) -> T:
+    async def _untimed(self, work: Awaitable[T]) -> T:
         """What is done for the run, and not in it: the time that it takes is not the run's."""
-        self._preparing()
+        self._pause_clock()
         try:
             return await work
         finally:
-            self._prepared(0.0)
+            self._resume_clock(0.0)
 
     async def _next(self, turns: Iterator[str], recorder: Recorder) -> Message | None:
         """What is said next: what was written for the test, then what a simulated user says. None: nothing more."""
@@ -549,11 +549,11 @@ class RunAttempts:
                 return None
             kind = type(event)
             if kind is Preparing:
-                self._preparing()
+                self._pause_clock()
             elif kind is Prepared:
-                self._prepared(cast(Prepared, event).duration_ms / 1000)
+                self._resume_clock(cast(Prepared, event).duration_ms / 1000)
             elif self._preparing_since and kind is not Printed:  # what makes the agent may print
-                self._prepared(0.0)
+                self._resume_clock(0.0)
             if kind is Asks:
                 await self._hold(cast(Asks, event), recorder)
                 # Other runs may have used up the limit while this one waited.
@@ -602,24 +602,26 @@ class RunAttempts:
 
     # What is not its time
 
-    def _preparing(self) -> None:
+    def _pause_clock(self) -> None:
         if not self._preparing_since:
             self._preparing_since = time.monotonic()
-            self._left_s = self.deadline - self._preparing_since
-            # No time-out meanwhile. `_prepared` gives the rest of the time back.
+            self._remaining_s = self.deadline - self._preparing_since
+            # No time-out meanwhile. `_resume_clock` gives the rest of the time back.
             self.deadline = math.inf
-            self._late = asyncio.get_running_loop().call_later(_LATE_S, self._tell, RunPreparing, self.run)
+            self._preparing_notice = asyncio.get_running_loop().call_later(
+                _NOTICE_AFTER_S, self._tell, RunPreparing, self.run
+            )
 
-    def _prepared(self, took_s: float) -> None:
+    def _resume_clock(self, took_s: float) -> None:
         """What was prepared took so long, or since it was said to begin. That is not the run's time."""
         now = time.monotonic()
         if self._preparing_since:
             took_s = now - self._preparing_since
             self._preparing_since = 0.0
-            self.deadline = now + self._left_s
-            if self._late is not None:
-                self._late.cancel()
-                if took_s >= _LATE_S:
+            self.deadline = now + self._remaining_s
+            if self._preparing_notice is not None:
+                self._preparing_notice.cancel()
+                if took_s >= _NOTICE_AFTER_S:
                     self._tell(RunPreparing, self.run, took_s * 1000)
         else:
             # The figure is the agent's own: it can't have prepared for longer than it was asked.
@@ -666,11 +668,11 @@ class RunAttempts:
         model = str(event.body.get("model") or "")
         bound = cost_at_most(lambda usage: price(model, usage), size, self._asked_before)
         began = time.monotonic()
-        self._preparing()
+        self._pause_clock()
         try:
             has_waited = await self.room.enter(self, bound)
         finally:
-            self._prepared(0.0)
+            self._resume_clock(0.0)
         if has_waited:
             recorder.apply(Prepared("limit on cost", (time.monotonic() - began) * 1000))
 

@@ -124,7 +124,7 @@ class RunCompletion:
         state = self._state
         if not state.begun:
             # Nothing is stored yet that the end could be an end of.
-            state.unwanted.append(run_id)
+            state.cancelled_early.append(run_id)
         elif (attempts := state.in_flight.get(run_id)) is not None:
             self.stop(attempts, CANCELLED)
         elif (run := state.waiting.remove(run_id)) is not None:
@@ -135,7 +135,7 @@ class RunCompletion:
     def skip(self, group: Repetitions) -> None:
         """The pass rate is known: what waits of these repetitions is not needed. What is in flight ends normally."""
         judged = GradedRun.nothing(SKIPPED, group.why)
-        for run in self._state.waiting.not_needed(group):
+        for run in self._state.waiting.take_unneeded(group):
             self._end_waiting(run, judged)
 
     def _end_waiting(self, run: RunPlan, judged: GradedRun) -> None:
@@ -163,9 +163,9 @@ class RunCompletion:
         """The agent does not let go: end the run with what there is, and let its task be."""
         if attempts.handed_to_store or attempts.task is None:
             return
-        if attempts.to_put_away:
+        if attempts.surroundings_open:
             # The agent holds up what comes after it, or that takes its time.
-            self._after_agent(attempts)
+            self._close_surroundings(attempts)
             return
         state, plan = self._state, attempts.plan
         log.warning("agent %s did not end within %g s after it was stopped", plan.ref.agent, self._grace_s)
@@ -178,9 +178,9 @@ class RunCompletion:
         self.end(attempts, transcript, judge(plan, transcript))
         self._changed()
 
-    def _after_agent(self, attempts: RunAttempts) -> None:
+    def _close_surroundings(self, attempts: RunAttempts) -> None:
         async def wait() -> None:
-            await attempts.put_away()
+            await attempts.close_surroundings()
             self._give_up(attempts)
 
         task = asyncio.ensure_future(wait())

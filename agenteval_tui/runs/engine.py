@@ -112,11 +112,17 @@ class Engine:
         self._pid = pid
         self._tell = self.events.tell
         self._completion = RunCompletion(
-            self.state, store, self._tell, changed=self._fill, failed=self._fail, over=self._run_over, grace_s=grace_s
+            self.state,
+            store,
+            self._tell,
+            changed=self._start_workers,
+            failed=self._fail,
+            over=self._run_over,
+            grace_s=grace_s,
         )
         most = plan.limits.cost
         self._room = None if most is None else RequestRoom(self.state, most, self._used_by_others)
-        self._refusals = Refusals(self.state, self._tell, self._fill_in)
+        self._refusals = Refusals(self.state, self._tell, self._start_workers_in)
         self._executor: Executor | None = None
         self._around: ExecutionSurroundings | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -148,7 +154,7 @@ class Engine:
                 await self._connect(self._executor)
             await self._begin()
             self._tick(self._loop)
-            self._fill()
+            self._start_workers()
             try:
                 await self._finished.wait()
             except asyncio.CancelledError:
@@ -173,11 +179,11 @@ class Engine:
             case Command("resume"):
                 state.paused = False
                 state.totals.pace.forget()
-                self._fill()
+                self._start_workers()
             case Command("set_concurrency", number=number) if number > 0:
                 state.limit = number
                 state.totals.pace.forget()
-                self._fill()
+                self._start_workers()
             case Command("cancel", run="") if not state.stopping:
                 self._stop(CANCELLED)
             case Command("cancel", run=run) if run:
@@ -194,7 +200,7 @@ class Engine:
     # The beginning
 
     async def _connect(self, executor: Executor) -> None:
-        threads = await executor.open(self._cut_off)
+        threads = await executor.open(self._executor_lost)
         if self.plan.cluster is not None and self.plan.cluster.all_threads:
             self.state.limit = max(threads, 1)
 
@@ -205,7 +211,7 @@ class Engine:
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
         # Beside the runs: git may take seconds in a large repository.
         self._commits = CommitReading(places_of_plan(plan))
-        self._line_up()
+        self._queue_runs()
         refs = {earlier_run.ref.run: earlier_run.ref for earlier_run in plan.earlier} | {
             run.ref.run: run.ref for run in plan.runs
         }
@@ -247,7 +253,7 @@ class Engine:
                 not_made=earlier_run.not_made,
             )
         # Cancelled by a watcher before there was a line to take them out of.
-        for run in state.unwanted:
+        for run in state.cancelled_early:
             self._completion.cancel(run)
         if state.stopping:  # all of it was cancelled before it started
             state.drop_waiting()
@@ -256,7 +262,7 @@ class Engine:
             if group.answer != "open":  # by runs that ended before
                 self._completion.skip(group)
 
-    def _line_up(self) -> None:
+    def _queue_runs(self) -> None:
         """Put all runs of the plan into the line; runs that ended earlier count for repetitions that may stop early."""
         plan, state = self.plan, self.state
         earlier: list[tuple[str, Any, str]] = []
@@ -282,10 +288,10 @@ class Engine:
             self._env,
             service_changed=self._service_changed,
             service_died=self._service_died,
-            # Looked up at each call: `_line_up` puts another line there later.
+            # Looked up at each call: `_queue_runs` puts another line there later.
             hold=lambda name: self.state.waiting.hold(name),
             free=lambda name: self.state.waiting.free(name),
-            changed=self._fill,
+            changed=self._start_workers,
         )
 
     def _service_changed(self, service: ServiceState) -> None:
@@ -307,7 +313,7 @@ class Engine:
 
     # Workers
 
-    def _fill(self) -> None:
+    def _start_workers(self) -> None:
         """As many workers as there is room for. A worker ends when there is nothing more that it may begin."""
         state, loop = self.state, self._loop
         if loop is not None and state.begun and not self._held_up():
@@ -317,10 +323,10 @@ class Engine:
                 task.add_done_callback(self._worker_ended)
         self._check_finished()
 
-    def _fill_in(self, seconds: float) -> None:
+    def _start_workers_in(self, seconds: float) -> None:
         # A little later than that: the two clocks that are compared need not agree to the last digit.
         if self._loop is not None:
-            self._loop.call_later(seconds + 0.001, self._fill)
+            self._loop.call_later(seconds + 0.001, self._start_workers)
 
     def _held_up(self) -> bool:
         """Whether no run may begin now."""
@@ -339,7 +345,7 @@ class Engine:
             if task in self.state.workers:
                 self._fail(f"an error in the program: {type(error).__name__}: {error}")
         self.state.workers.discard(task)
-        self._fill()
+        self._start_workers()
 
     async def _work(self) -> None:
         state, task = self.state, asyncio.current_task()
@@ -356,7 +362,7 @@ class Engine:
             attempts.task = task
             state.in_flight[attempts.run] = attempts
             try:
-                await self._do(attempts)
+                await self._execute(attempts)
             finally:
                 # First: a late `stop` must not cancel this task, which goes on with another run.
                 attempts.task = None
@@ -373,7 +379,7 @@ class Engine:
     def _attempts(self, run: RunPlan) -> RunAttempts:
         agent = self.state.agents[run.agent.hash]
         recorded = self._recorded.get(run.ref.run) or self._tape_answers(run)
-        request = replace(run.request(agent.config), paid=self._paid(run), recorded=recorded)
+        request = replace(run.request(agent.config), paid=self._paid_requests(run), recorded=recorded)
         attempts = RunAttempts(
             run,
             agent=agent.agent,
@@ -401,7 +407,7 @@ class Engine:
 
         return tape_answers(self._store, run.fork)
 
-    def _paid(self, run: RunPlan) -> PaidRequests | None:
+    def _paid_requests(self, run: RunPlan) -> PaidRequests | None:
         """What a continuation paid for when it was asked the last time, and did not come to its end."""
         if self.plan.kind != "fork" or run.fork is None or not run.fork.question:
             return None
@@ -413,14 +419,14 @@ class Engine:
         unfinished_recording = self.state.unfinished[run.ref.run] = UnfinishedRecording(parts)
         return unfinished_recording
 
-    async def _do(self, attempts: RunAttempts) -> None:
+    async def _execute(self, attempts: RunAttempts) -> None:
         """One run, from its agent to its end."""
         completion = self._completion
         stored: tuple[StoredReply, ...] = ()
         try:
-            cached = await self._known(attempts) if self.plan.cache else None
+            cached = await self._cached_answer(attempts) if self.plan.cache else None
             if cached is not None:
-                attempts.take(cached)
+                attempts.use_cached(cached)
             else:
                 await attempts.ask()
                 if attempts.refused is not None and self._back_in_line(attempts):
@@ -430,7 +436,7 @@ class Engine:
                 return
             # Before the grading, which may wait for a judge: more runs may ask the server from now on.
             if transcript.error is None and cached is None and self._refusals.accepted(attempts):
-                self._fill()
+                self._start_workers()
             judged, stored = await self.grading.judge(attempts.plan, transcript)
         except asyncio.CancelledError:
             # Only a stopped run is graded with what it has. Otherwise the execution itself is cancelled.
@@ -458,7 +464,7 @@ class Engine:
             self.state.in_flight.pop(attempts.run)
         return waits
 
-    async def _known(self, attempts: RunAttempts) -> Transcript | None:
+    async def _cached_answer(self, attempts: RunAttempts) -> Transcript | None:
         """The answer in the history to the same request, where such answers were asked for."""
         run = attempts.plan
         # A run that comes back from the line was looked up before it asked.
@@ -486,9 +492,9 @@ class Engine:
             attempts.flush()
             if now >= attempts.deadline and not attempts.finished:
                 self._completion.stop(attempts, "timeout")
-            if attempts.noted != attempts.attempt:
+            if attempts.stored_attempt != attempts.attempt:
                 # Runs that end within one tick go from the queue to their outcome: half the work for the store.
-                attempts.noted = attempts.attempt
+                attempts.stored_attempt = attempts.attempt
                 self._store.run_started(attempts.run, attempts.attempt, attempts.started_ms)
         if self._commits is not None and self._commits.ready:
             self._keep_commits(self._commits.result())
@@ -536,7 +542,7 @@ class Engine:
         if self.state.stopping != FAILED:
             self._stop(FAILED, message)
 
-    def _cut_off(self, message: str) -> None:
+    def _executor_lost(self, message: str) -> None:
         """Nothing can be run any more where it was to run. What is in flight ends with an error of its own; what
         waits stays queued in the history."""
         if not self.state.stopping:
@@ -566,7 +572,7 @@ class Engine:
         state.message = f"{reached} after {state.totals.ended} of {state.total} runs"
         while state.parked:
             run, attempts = state.parked.popitem()
-            state.totals.gave_up(attempts)
+            state.totals.requeued(attempts)
             self._store.keep_attempts(run, tuple(attempts.failed_attempts))
             # For watchers the run is queued again.
             self._tell(RunShown, RunState(attempts.plan.ref))

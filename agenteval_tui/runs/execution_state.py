@@ -128,7 +128,7 @@ class ExecutionTotals:
         if status != CANCELLED:
             self.pace.ended(attempts.duration_ms / 1000)
 
-    def gave_up(self, attempts: RunAttempts) -> None:
+    def requeued(self, attempts: RunAttempts) -> None:
         """A run goes back to the queue, and is not run any more: what its attempts used was used all the same."""
         self._spent = self._with([attempts.spent])
 
@@ -234,7 +234,7 @@ class ExecutionState(Struct):
     workers: set[asyncio.Task[None]] = field(default_factory=set)
     dropped: list[RunPlan] = field(default_factory=list)
     """Runs that were in line when the execution was stopped."""
-    unwanted: list[str] = field(default_factory=list)
+    cancelled_early: list[str] = field(default_factory=list)
     """Ids of runs that were cancelled before the execution started."""
     totals: ExecutionTotals = field(default_factory=ExecutionTotals)
     begun: bool = False

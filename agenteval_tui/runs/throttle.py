@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -23,13 +24,13 @@ from agenteval_tui.runs.events import Tell, Throttled
 from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.transcripts.model import RunError, Usage
 
-BARREN = 10
+MOST_BURSTS = 10
 """After this many bursts of refusals without a success between them, the server is not busy: it rejects all runs."""
-LONE = 2
-"""A refusal is lone if the answers since the last refusal are at least this many times the runs in flight."""
-LONGEST_HOLD_S = 600.0
+ISOLATED = 2
+"""A refusal is isolated if the answers since the last refusal are at least this many times the runs in flight."""
+LONGEST_WAIT_S = 600.0
 """A server that asks for a longer wait is not busy: a quota is used up. The run ends with the server's message."""
-REFUSED_ITSELF = 2
+MOST_REFUSALS_ITSELF = 2
 """A run is given up after this many further refusals while the server serves others, if one of these came while only
 refused runs were asking."""
 
@@ -47,10 +48,11 @@ class Throttle:
         self._cut_at = float("-inf")
         self._accepted = 0
         self._bursts = 0
-        self._most = 0  # in flight at the last cut, without the refused run
-        self._together = 0  # how many of these were answered
-        self._since: float = float("inf")  # answers since the last refusal; the first refusal is a lone one, too
-        self._over = 0  # lone refusals just before
+        self._in_flight_at_cut = 0  # without the refused run
+        self._answered_at_once = 0  # how many of those in flight at the cut were answered
+        # Infinite, so that the first refusal of all is isolated, too: it may be about its own run.
+        self._answers_since_refusal: float = float("inf")
+        self._isolated_before = 0  # isolated refusals just before
 
     def number(self, asked_at: float) -> int:
         """The number of the burst that a refused run belongs to, which asked at `asked_at`. Counts from the last
@@ -58,34 +60,35 @@ class Throttle:
         return max(1, self._bursts) if asked_at < self._cut_at else self._bursts + 1
 
     @property
-    def barren(self) -> bool:
+    def rejects_all(self) -> bool:
         """Whether waiting no longer makes sense."""
-        return self._bursts >= BARREN
+        return self._bursts >= MOST_BURSTS
 
-    def lone(self, busy: int) -> bool:
+    def is_isolated(self, busy: int) -> bool:
         """Whether a refusal now, with `busy` runs in flight, is one among many answers. Report such a refusal with
-        `passed_over`, and any other with `refused`."""
-        return self._since >= LONE * max(busy, 1)
+        `count_isolated`, and any other with `refused`."""
+        return self._answers_since_refusal >= ISOLATED * max(busy, 1)
 
-    def passed_over(self) -> None:
-        """Report a lone refusal. The next refusal is not lone if it comes soon."""
-        self._since, self._over = 0, 1
+    def count_isolated(self) -> None:
+        """Report an isolated refusal. The next refusal is not isolated if it comes soon."""
+        self._answers_since_refusal, self._isolated_before = 0, 1
 
     def refused(self, asked_at: float, now: float, busy: int, wait_s: float) -> bool:
         """Report the refusal of a run that asked at `asked_at`, with `busy` runs in flight, and a wait of `wait_s`.
 
         Returns True if that cut the limit.
         """
+        # Also without a cut: each refusal of a burst may ask for a longer wait.
         self.until = max(self.until, now + wait_s)
-        self._since = 0
+        self._answers_since_refusal = 0
         if asked_at < self._cut_at:
             return False
         self._cut_at = now
-        self._accepted = self._together = 0
-        self._most = busy - 1
-        # The run of a lone refusal just before was one of those at once, and has left since.
-        busy += self._over
-        self._over = 0
+        self._accepted = self._answered_at_once = 0
+        self._in_flight_at_cut = busy - 1
+        # The run of an isolated refusal just before was one of those at once, and has left since.
+        busy += self._isolated_before
+        self._isolated_before = 0
         self._bursts += 1
         at_once = busy if self.limit is None else min(busy, self.limit)
         self.limit = max(1, at_once // 2)
@@ -97,15 +100,16 @@ class Throttle:
         Returns True if that raised the limit.
         """
         self._bursts = 0
-        self._since += 1
+        self._answers_since_refusal += 1
         if self.limit is None:
             return False
         # Asked before the cut and answered all the same: the server took at least so many at once.
         if asked_at < self._cut_at:
-            self._together = min(self._together + 1, self._most)
-            raised = self._together > self.limit
-            self.limit = max(self.limit, self._together)
+            self._answered_at_once = min(self._answered_at_once + 1, self._in_flight_at_cut)
+            raised = self._answered_at_once > self.limit
+            self.limit = max(self.limit, self._answered_at_once)
             return raised
+        # One more at once after as many answers as the limit: about one more for each round trip.
         self._accepted += 1
         if self._accepted < self.limit:
             return False
@@ -125,11 +129,11 @@ class Refusals:
     A refused run keeps its record of attempts and goes to the end of its agent's line; the next run shows whether the
     server is busy. Neither `max_attempts` nor the run's timeout counts the wait. A run is given up
 
-    - if the server serves others, and refuses this run even if it asks alone (`REFUSED_ITSELF`): the server refuses the
-      request itself, for example because it is too large for the limit, and waiting doesn't help. Such runs ask
-      together: if all are refused, no run was in the way of another;
+    - if the server serves others, and refuses this run even if it asks alone (`MOST_REFUSALS_ITSELF`): the server
+      refuses the request itself, for example because it is too large for the limit, and waiting doesn't help. Such runs
+      ask together: if all are refused, no run was in the way of another;
     - if the server refuses all runs again and again (`Throttle.barren`);
-    - if the server asks for a longer wait than `LONGEST_HOLD_S`.
+    - if the server asks for a longer wait than `LONGEST_WAIT_S`.
 
     A run that is refused after others were served does not delay the others: it waits alone.
 
@@ -141,7 +145,7 @@ class Refusals:
         self._tell = tell
         self._wake_in = wake_in
         self._throttles: dict[str, Throttle] = {}
-        self._served: dict[str, int] = {}  # runs by agent
+        self._served: Counter[str] = Counter()  # runs by agent
         self._first: dict[str, float] = {}  # by run: when it asked first
         self._last_served: dict[str, float] = {}  # by agent
         self._busy_at: dict[str, float] = {}  # by agent: the last refusal that may mean that the server is busy
@@ -154,48 +158,47 @@ class Refusals:
         throttle = self._throttles.setdefault(agent, Throttle())
         now = time.monotonic()
         attempts.refusals += 1
-        own = self._is_own(attempts)
+        own = self._refuses_request(attempts)
         attempts.refused_itself += own
-        self._count_alone(attempts, now)
+        # Also when this one is not refused for itself: it may be the last of a round that others wait for.
+        self._count_refused_alone(attempts, now)
+        # The back-off grows by what is refused: this run, or the agent's runs together.
         number = attempts.refused_itself if own else throttle.number(attempts.asked_at)
         wait_s = self._state.agents[agent].retries.wait_s(number, failed.retry_after_s)
-        if wait_s > LONGEST_HOLD_S:
+        if wait_s > LONGEST_WAIT_S:
             # A back-off of our own is never so long: it is the server that asks.
             message = f"{failed.error.message}; it asks to wait {spoken_seconds(failed.retry_after_s or wait_s)}"
             attempts.give_up(replace(failed.error, message=message))
             return False
         if own:
-            return self._refused_alone(attempts, failed, wait_s, now)
-        if throttle.lone(self._state.waiting.busy(agent)):
-            throttle.passed_over()
-            return self._refused_alone(attempts, failed, wait_s, now)
+            return self._retry_alone(attempts, failed, wait_s, now)
+        # One refusal among many answers may be about this run alone: the others go on as they did.
+        if throttle.is_isolated(self._state.waiting.in_flight(agent)):
+            throttle.count_isolated()
+            return self._retry_alone(attempts, failed, wait_s, now)
         self._busy_at[agent] = now
-        cut = throttle.refused(attempts.asked_at, now, self._state.waiting.busy(agent), wait_s)
+        cut = throttle.refused(attempts.asked_at, now, self._state.waiting.in_flight(agent), wait_s)
         self._apply(agent, throttle, announce=cut)
-        if throttle.barren:
+        if throttle.rejects_all:
             attempts.give_up(failed.error)
             return False
-        attempts.schedule_retry(max(0.0, throttle.until - now), failed)
-        attempts.park()
-        self._state.parked[attempts.run] = attempts
+        # The queue holds all runs of the agent until then, so this one needs no rest of its own.
+        self._requeue(attempts, failed, max(0.0, throttle.until - now))
         self._state.waiting.put_back(attempts.plan)
         return True
 
     def accepted(self, attempts: RunAttempts) -> bool:
         """The server served a run. True when more may ask at once now."""
         agent = attempts.plan.agent.hash
-        self._served[agent] = self._served.get(agent, 0) + 1
+        self._served[agent] += 1
         self._last_served[agent] = time.monotonic()
-        throttle = self._throttles.get(agent)
-        if throttle is None:
-            throttle = self._throttles[agent] = Throttle()
-        raised = throttle.accepted(attempts.asked_at, self._wanted(agent))
-        if not raised:
+        throttle = self._throttles.setdefault(agent, Throttle())
+        if not throttle.accepted(attempts.asked_at, self._limit_without_refusals(agent)):
             return False
         self._apply(agent, throttle, announce=True)
         return True
 
-    def _is_own(self, attempts: RunAttempts) -> bool:
+    def _refuses_request(self, attempts: RunAttempts) -> bool:
         """Whether the refusal is about this run: it was refused before, the server has served others since it asked
         first, and it refused no run for the first time since this one asked."""
         agent = attempts.plan.agent.hash
@@ -203,7 +206,7 @@ class Refusals:
         served = self._last_served.get(agent, 0.0) >= first
         return attempts.refusals > 1 and served and self._busy_at.get(agent, 0.0) < attempts.asked_at
 
-    def _count_alone(self, attempts: RunAttempts, now: float) -> None:
+    def _count_refused_alone(self, attempts: RunAttempts, now: float) -> None:
         """Count for all that were refused together with this run, while nothing else asked, that they were. Those of
         them that wait and have had their chances are given up: they ask no more, and end as soon as they may begin."""
         for name in self._state.waiting.refused(attempts.plan):
@@ -214,16 +217,16 @@ class Refusals:
             if (
                 run_attempts is not attempts
                 and run_attempts.refused is not None
-                and self._had_its_chances(run_attempts)
+                and self._has_no_chance_left(run_attempts)
             ):
                 run_attempts.failed_attempts.pop()  # the run ends with it
-                run_attempts.give_up(self._refused_itself(run_attempts, run_attempts.refused, now))
+                run_attempts.give_up(self._error_of_request(run_attempts, run_attempts.refused, now))
                 self._state.waiting.wake(run_attempts.plan)
 
-    def _had_its_chances(self, attempts: RunAttempts) -> bool:
-        return attempts.refused_alone and attempts.refused_itself >= REFUSED_ITSELF
+    def _has_no_chance_left(self, attempts: RunAttempts) -> bool:
+        return attempts.refused_alone and attempts.refused_itself >= MOST_REFUSALS_ITSELF
 
-    def _refused_itself(self, attempts: RunAttempts, failed: Failed, now: float) -> RunError:
+    def _error_of_request(self, attempts: RunAttempts, failed: Failed, now: float) -> RunError:
         served, waited = self._served[attempts.plan.agent.hash], now - self._first[attempts.run]
         return replace(
             failed.error,
@@ -233,29 +236,32 @@ class Refusals:
             "a minute. Shorten the prompt or the tools, or raise the limit at the provider",
         )
 
-    def _refused_alone(self, attempts: RunAttempts, failed: Failed, wait_s: float, now: float) -> bool:
+    def _retry_alone(self, attempts: RunAttempts, failed: Failed, wait_s: float, now: float) -> bool:
         """It rests by itself, and asks when no other run does. False when it has no chances left."""
-        if self._had_its_chances(attempts):
-            attempts.give_up(self._refused_itself(attempts, failed, now))
+        if self._has_no_chance_left(attempts):
+            attempts.give_up(self._error_of_request(attempts, failed, now))
             return False
-        attempts.schedule_retry(wait_s, failed)
-        attempts.park()
-        self._state.parked[attempts.run] = attempts
+        self._requeue(attempts, failed, wait_s)
         self._state.waiting.put_back(attempts.plan, rest_s=wait_s, alone=True)
         self._wake_in(wait_s)
         return True
 
+    def _requeue(self, attempts: RunAttempts, failed: Failed, wait_s: float) -> None:
+        attempts.schedule_retry(wait_s, failed)
+        attempts.park()
+        self._state.parked[attempts.run] = attempts
+
     def _apply(self, agent: str, throttle: Throttle, *, announce: bool) -> None:
-        self._state.waiting.cut(agent, throttle.limit, throttle.until)
+        self._state.waiting.throttle(agent, throttle.limit, throttle.until)
         hold_s = max(0.0, throttle.until - time.monotonic())
         if hold_s:
             self._wake_in(hold_s)
         if announce:
-            due = self._wanted(agent)
-            limit = due if throttle.limit is None else min(throttle.limit, due)
-            self._tell(Throttled, self._state.agents[agent].name, limit, due, round(hold_s, 3))
+            usual = self._limit_without_refusals(agent)
+            limit = usual if throttle.limit is None else min(throttle.limit, usual)
+            self._tell(Throttled, self._state.agents[agent].name, limit, usual, round(hold_s, 3))
 
-    def _wanted(self, agent: str) -> int:
+    def _limit_without_refusals(self, agent: str) -> int:
         own = self._state.agents[agent].limit
         limit = self._state.limit
         return limit if own is None else min(own, limit)
@@ -298,9 +304,11 @@ class RequestRoom:
     def _fits(self, attempts: RunAttempts, cost: float) -> bool:
         running = self._state.running()
         others = sum(run_attempts.pending for run_attempts in running if run_attempts is not attempts)
+        # The only request is always sent, or nothing could be asked near the limit, where the bound is too high.
         if not others:
             return True
         used = self._state.totals.used(self._others()).cost + sum(
             run_attempts.spent.cost or 0.0 for run_attempts in running
         )
+        # Sums of prices are not exact: what is over by their rounding is within the limit.
         return used + others + cost <= self._limit * (1 + 1e-9)

@@ -121,7 +121,7 @@ async def test_a_server_that_refuses_everybody_ends_in_errors(execution: Execute
 
 
 async def test_a_used_up_quota_is_not_waited_for(execution: Execute, scripts: Any) -> None:
-    scripts.script = server(0, retry_after_s=throttle.LONGEST_HOLD_S + 1)
+    scripts.script = server(0, retry_after_s=throttle.LONGEST_WAIT_S + 1)
     one = execution(ONE)
     await one.run()
     row = one.store.runs_of_execution(one.engine.plan.execution_id)[0]

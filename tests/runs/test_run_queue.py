@@ -123,7 +123,7 @@ def test_repetitions_are_fed_as_needed_also_when_some_are_put_back(tests: list[s
                 continue
             group = belongs.get(one.ref.run)
             if group is not None and group.add(data.draw(st.sampled_from(["passed", "failed", "error"]))):
-                gone = waiting.not_needed(group)
+                gone = waiting.take_unneeded(group)
                 ended += [run.ref.run for run in gone]
                 assert all(run.ref.run in belongs for run in gone)
             waiting.release(one)
@@ -134,15 +134,15 @@ def test_repetitions_are_fed_as_needed_also_when_some_are_put_back(tests: list[s
 def test_an_agent_is_held_back_and_its_limit_cut() -> None:
     now = 0.0
     waiting = WaitingRuns([run_of(number, "ab"[number % 2]) for number in range(6)], {"a": 3}, clock=lambda: now)
-    waiting.cut("a", 1, 5.0)
+    waiting.throttle("a", 1, 5.0)
     assert [run.agent.hash for run in (waiting.take(), waiting.take(), waiting.take()) if run] == ["b", "b", "b"]
     assert (waiting.take(), waiting.ready()) == (None, 0)
     now = 5.0
     assert waiting.ready() == 1
     first = waiting.take()
     assert first is not None
-    assert (waiting.busy("a"), waiting.take()) == (1, None)
-    waiting.cut("a", None, 0.0)
+    assert (waiting.in_flight("a"), waiting.take()) == (1, None)
+    waiting.throttle("a", None, 0.0)
     assert waiting.ready() == 2
 
 
@@ -210,7 +210,7 @@ def test_what_was_refused_asks_together_and_is_refused_alone_when_all_of_it_is()
         waiting.put_back(run, alone=True)
     assert (waiting.ready(), waiting.take()) == (0, None)
     waiting.release(runs[3])
-    waiting.cut("a", 1, 0.0)
+    waiting.throttle("a", 1, 0.0)
     assert waiting.ready() == 3, "the limit is for those that the server may serve"
     taken = [waiting.take() for _ in range(4)]
     assert taken == [*runs[:3], None]

@@ -7,7 +7,7 @@ import heapq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.runs.throttle import BARREN, Throttle
+from agenteval_tui.runs.throttle import MOST_BURSTS, Throttle
 
 
 @given(st.integers(1, 12), st.integers(1, 40), st.integers(1, 60))
@@ -28,7 +28,7 @@ def test_every_run_is_served_by_a_server_that_takes_only_so_many(takes: int, wan
                 refusals += 1
                 throttle.refused(now, now, len(busy) + 1, 0.25)
                 limit = min(wanted, throttle.limit or wanted)
-        assert not throttle.barren
+        assert not throttle.rejects_all
         next_end = busy[0][0] if busy else float("inf")
         if left and throttle.until > now and throttle.until < next_end:
             now = throttle.until
@@ -71,27 +71,27 @@ def test_what_was_asked_before_the_cut_says_nothing_of_the_new_limit() -> None:
 
 def test_a_server_that_refuses_everybody_is_given_up() -> None:
     throttle = Throttle()
-    for burst in range(BARREN):
-        assert not throttle.barren
+    for burst in range(MOST_BURSTS):
+        assert not throttle.rejects_all
         assert throttle.number(float(burst)) == burst + 1
         throttle.refused(float(burst), float(burst), 1, 0.0)
-    assert throttle.barren
+    assert throttle.rejects_all
     throttle.accepted(0.0, 8)
-    assert not throttle.barren
+    assert not throttle.rejects_all
 
 
 def test_a_lone_refusal_says_nothing_of_the_server_and_a_second_one_soon_after_does() -> None:
     throttle = Throttle()
-    assert throttle.lone(16)
-    throttle.passed_over()
-    assert not throttle.lone(15)
+    assert throttle.is_isolated(16)
+    throttle.count_isolated()
+    assert not throttle.is_isolated(15)
     assert throttle.refused(0.0, 1.0, 15, 0.5)
     assert throttle.limit == 8, "sixteen were on their way, with the one before"
     for _ in range(31):
         throttle.accepted(2.0, 16)
-    assert not throttle.lone(16)
+    assert not throttle.is_isolated(16)
     throttle.accepted(2.0, 16)
-    assert throttle.lone(16)
+    assert throttle.is_isolated(16)
 
 
 def test_what_was_answered_together_at_the_cut_is_what_the_server_takes() -> None:
