@@ -68,8 +68,11 @@ KEY_REFUSED = frozenset(
 _AT_ONCE = os.cpu_count() or 1
 """So many runs begin at once: if more shared the cores, the first verdict would be there as late as the last."""
 _LOOK_S = 0.15
+"""How often the cores are looked at: a run that waits is not held back for long."""
 _LOOKS_IF_BUSY = 7
+"""Looks after which more runs begin also on busy cores: about once a second."""
 _IDLE_SHARE = 0.5
+"""Of the time of the cores. From there on, more runs at once do not make the first verdict later."""
 _LIMIT = "the limit on cost is reached"
 _NO_PRICE = "what the model costs is not known, so a limit on cost can't be kept: add its price"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
@@ -259,7 +262,8 @@ class CodeCheck:
             runs=tuple(runs),
             options={"purpose": "change"},
             limits=Limits(cost=options.max_cost) if options.live else Limits(),
-            kind="fork",
+            kind="fork",  # counts nowhere
+            # An answer in the history was given by the code before the save.
             cache="",
             name="",
             note="",

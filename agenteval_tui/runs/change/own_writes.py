@@ -75,11 +75,13 @@ class OwnWrites:
         runs. `read`: the files that the agents read. What changes while no run is made, a person saved: it is no longer
         taken for the runs' own."""
         kinds = {path: self._kind(path) for path in paths}
+        # After the kinds are told: a new file is known by its name only from its second save on.
         self._names.update(kinds)
         by_person = [path for path in kinds if not self._is_of_check(path)]
         self._written.difference_update([kinds[path] for path in by_person])
         left = [path for path, kind in kinds.items() if kind not in self._written]
         during = [path for path in left if path not in by_person]
+        # Checks are counted one after another: a person's save between them begins the count anew.
         if not during:
             self._checks.clear()
             return left, []

@@ -80,6 +80,7 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
                 key = _key(row)
                 if key not in planned or row.status not in _ENDED:
                     continue
+                # Executions come newest first: the first row of a key is its newest run.
                 rows.setdefault(key, row)
                 left.discard(key)
                 of_test.setdefault(key[:4], []).append(row)
@@ -87,10 +88,8 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
             if not left and number > _TWINS:
                 break
     recorded = [
-        RecordedRun(planned[key], row, _twins(row, of_test[key[:4]])) for key, row in rows.items() if key in planned
+        RecordedRun(run, rows[key], _twins(rows[key], of_test[key[:4]])) for key, run in planned.items() if key in rows
     ]
-    order = {id(run): place for place, run in enumerate(runs)}
-    recorded.sort(key=lambda run: order[id(run.plan)])
     return RecordedRuns(_most_telling_first(recorded), tuple([run for key, run in planned.items() if key not in rows]))
 
 
@@ -153,7 +152,8 @@ class Tapes:
         self._store = store
         self._cost = cost
         self._tools_recorded = tools_recorded
-        self._unrecorded: dict[str, bool] = {}  # whether a run used a model, and nothing was recorded
+        # Whether a run used a model, and nothing was recorded; asked at each save, and a transcript is read for it.
+        self._unrecorded: dict[str, bool] = {}
         self._indexes: OrderedDict[str, CassetteIndex | None] = OrderedDict()
         self._runs: dict[str, RecordedRun] = {}
         self._of_others: dict[tuple[object, ...], CassetteIndex] = {}
@@ -163,6 +163,7 @@ class Tapes:
         new = {run.row.id: run for run in runs if run.row.id not in self._runs}
         if new:
             self._runs.update(new)
+            # Joined without the tapes of the new ones.
             self._of_others.clear()
 
     def index(self, run: RecordedRun) -> CassetteIndex | None:
@@ -231,6 +232,7 @@ class Tapes:
         of_agent = [other for other in self._runs.values() if other.row.agent == run.row.agent]
         of_test = [other for other in of_agent if _test_of(other) == _test_of(run)]
         twins = {row.id: row for row in run.twins} | {other.row.id: other.row for other in of_test}
+        # Nearest first, and lazily: most requests that a run's own tape lacks are on a tape of the same test.
         yield self._joined((_test_of(run), run.row.agent), twins.values(), run)
         rest = [other.row for other in of_agent if _test_of(other) != _test_of(run)]
         yield self._joined((run.row.suite_key, run.row.agent), rest, run)
@@ -238,6 +240,7 @@ class Tapes:
     def _joined(self, name: tuple[object, ...], rows: Iterable[RunRow], run: RecordedRun) -> CassetteIndex:
         """The tapes of several runs as one, which are compared as that of the run is."""
         own = self.index(run)
+        # Part of the key: a request matches by what varies in the run that asks, and by the day of its recording.
         varies, day = ((), None) if own is None else (own.matcher.volatile, own.recorded_on)
         key = (name, varies, day)
         if key not in self._of_others:
@@ -258,6 +261,7 @@ class Tapes:
         pairs = []
         for row in twins:
             twin = self._tape(row)
+            # Not of the same length where the program took another way; `same_course` stops there.
             exchange_pairs = zip(
                 _of_models(exchanges), () if twin is None else _of_models(twin.exchanges), strict=False
             )

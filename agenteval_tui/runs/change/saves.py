@@ -118,7 +118,7 @@ async def saves(
         )
         coming = asyncio.ensure_future(anext(changes, None))
         try:
-            # It watches from its first step on. What was saved before that, it does not tell.
+            # It watches from its first step on. What was saved before that, between two watches, it does not tell.
             await asyncio.sleep(0)
             if missed := contents.changed(contents.known):
                 yield missed
@@ -129,6 +129,7 @@ async def saves(
                     break
                 coming = asyncio.ensure_future(anext(changes, None))
         finally:
+            # A generator can't be closed while a step of it runs, and only the stop event ends that step.
             moved.set()
             await asyncio.wait({coming})
             await changes.aclose()

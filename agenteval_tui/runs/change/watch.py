@@ -71,6 +71,7 @@ class Watch:
         self._contents = Contents()
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
+        """Set when other folders are to be watched."""
         self._work: asyncio.Task[None] | None = None
         self._files: tuple[str, ...] = ()
         self._runs: Sequence[RecordedRun] = ()
@@ -110,6 +111,7 @@ class Watch:
     async def ask_model(self, options: CheckOptions) -> None:
         """Let the runs that need the model ask it, as far as the limit on cost of the whole watch allows. Which these
         are is known when the runs in flight have ended."""
+        # `wait`, and not `await`: a save meanwhile cancels that task, and not this question.
         if self._work is not None:
             await asyncio.wait({self._work})
         last = self.last
@@ -143,7 +145,7 @@ class Watch:
 
     def refuse(self, error: AgentevalError) -> None:
         """Tell why what was asked for could not be done."""
-        self._tell(Checked(change=code_change((), (), duration_ms=0.0, error=error.problem, fix=error.fix)))
+        self._tell(Checked(change=_not_made((), error)))
 
     async def look_again(self) -> None:
         """Take the newest recorded runs, and make them again: some were run for real meanwhile."""
@@ -154,16 +156,17 @@ class Watch:
     # A save
 
     async def _saved(self, paths: Sequence[str]) -> None:
+        # A suite may have other tests or agents now, so all runs are planned and made again.
         if any(_is_of_suite(path) for path in paths):
             await self._cancel()
-            if not await self._planned_again(tuple(paths)):
-                return
-            self._begin(tuple(paths), self._recorded.runs)
+            if await self._planned_again(tuple(paths)):
+                self._begin(tuple(paths), self._recorded.runs)
             return
         unbuilt = {program: program.lacking(paths) for program in set(self._built.values())}
         for program, sources in unbuilt.items():
             if sources:
                 self._tell(NotBuilt(files=tuple(filter(sources.__contains__, paths)), folder=str(program.folder)))
+        # Before the own writes are told apart: files that no agent reads say nothing of who writes.
         paths = [path for path in paths if self._affected([path], unbuilt)]
         if not paths:
             return
@@ -175,11 +178,11 @@ class Watch:
         if not affected:
             return
         # The files and the runs of an interrupted check count again: it told nothing yet.
-        wanted = {run.row.id for run in affected}
+        again = {run.row.id for run in affected}
         if self._work is not None and not self._work.done():
-            wanted |= {run.row.id for run in self._runs}
+            again |= {run.row.id for run in self._runs}
         interrupted = await self._cancel()
-        runs = [run for run in self._recorded.runs if run.row.id in wanted]
+        runs = [run for run in self._recorded.runs if run.row.id in again]
         self._begin((*self._own_writes.without(interrupted), *paths), runs)
 
     def _affected(self, paths: Collection[str], unbuilt: Unbuilt) -> tuple[RecordedRun, ...]:
@@ -214,7 +217,7 @@ class Watch:
         try:
             plan = self._plans()
         except AgentevalError as error:
-            self._tell(Checked(change=code_change(paths, (), duration_ms=0.0, error=error.problem, fix=error.fix)))
+            self._tell(Checked(change=_not_made(paths, error)))
             return False
         await self._check.close()
         self._plan = plan
@@ -247,6 +250,7 @@ class Watch:
         self._tell(Saved(files=files, runs=len(runs)))
         options = self._within_limit(options or self._live or FREE)
         self._own_writes.begin()
+        # In a task, so that a newer save can interrupt it.
         self._work = asyncio.create_task(self._checked(files, runs, options, beside))
 
     def _within_limit(self, options: CheckOptions) -> CheckOptions:
@@ -260,8 +264,9 @@ class Watch:
     async def _checked(
         self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions, beside: CodeChange | None
     ) -> None:
+        # Imports would fail meanwhile. The file that comes back is a newer save, which ends this wait.
         if any(not Path(file).exists() for file in files):  # noqa: ASYNC240 - a look at a few names
-            await asyncio.sleep(_GONE_S)  # a newer save ends this
+            await asyncio.sleep(_GONE_S)
         try:
             change = await self._check.run(
                 runs,
@@ -271,7 +276,7 @@ class Watch:
                 changed=lambda run: self._tell(RunChecked(change=run)),
             )
         except AgentevalError as error:
-            change = code_change(files, (), duration_ms=0.0, error=error.problem, fix=error.fix)
+            change = _not_made(files, error)
         self._own_writes.end()
         if change.requests:
             # A cost that is not known makes the sum unknown, and then nothing more is asked.
@@ -289,6 +294,7 @@ class Watch:
             # Never fewer: a run that failed early has read less than its code needs.
             self._known[agent] = known | files_read
             self._contents.look(files_read)
+            # What was imported may be outside the watched folders: `saves` asks for them again.
             if not folders_of((), files_read) <= self._watched:
                 self._moved.set()
         self._tell(Checked(change=change))
@@ -300,6 +306,7 @@ class Watch:
             for execution in self._executions:
                 self._store.delete_execution(execution)
             self._executions.clear()
+        # Only those that cost nothing are deleted by the next save.
         if change.execution and not change.requests:
             self._executions.append(change.execution)
 
@@ -336,6 +343,10 @@ class Watch:
             projects=tuple(sorted({str(folder) for folder in self._projects.values()})),
             real_tools=self._check.real_tools(runs),
         )
+
+
+def _not_made(files: tuple[str, ...], error: AgentevalError) -> CodeChange:
+    return code_change(files, (), duration_ms=0.0, error=error.problem, fix=error.fix)
 
 
 def _is_of_suite(path: str) -> bool:
