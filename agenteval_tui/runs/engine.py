@@ -178,6 +178,7 @@ class Engine:
                 state.paused = True
             case Command("resume"):
                 state.paused = False
+                # The rate of the last seconds holds the pause, or the other number at once.
                 state.totals.pace.forget()
                 self._start_workers()
             case Command("set_concurrency", number=number) if number > 0:
@@ -201,20 +202,20 @@ class Engine:
 
     async def _connect(self, executor: Executor) -> None:
         threads = await executor.open(self._executor_lost)
+        # How many threads the workers of a cluster have is known only now.
         if self.plan.cluster is not None and self.plan.cluster.all_threads:
             self.state.limit = max(threads, 1)
 
     async def _begin(self) -> None:
         plan, state, started_ms = self.plan, self.state, now_ms()
-        state.began = time.monotonic()
+        state.started_at = time.monotonic()
         # Stored before anything is sent: an execution that can't be stored must cost nothing.
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
         # Beside the runs: git may take seconds in a large repository.
         self._commits = CommitReading(places_of_plan(plan))
         self._queue_runs()
-        refs = {earlier_run.ref.run: earlier_run.ref for earlier_run in plan.earlier} | {
-            run.ref.run: run.ref for run in plan.runs
-        }
+        refs = {run.ref.run: run.ref for run in (*plan.earlier, *plan.runs)}
+        # A resumed execution shows its runs in the order in which they were planned first.
         run_refs = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
         limits = plan.limits
         self._tell(
@@ -252,7 +253,7 @@ class Engine:
                 duration_ms=earlier_run.duration_ms,
                 not_made=earlier_run.not_made,
             )
-        # Cancelled by a watcher before there was a line to take them out of.
+        # Cancelled by a watcher before there was a queue to take them out of.
         for run in state.cancelled_early:
             self._completion.cancel(run)
         if state.stopping:  # all of it was cancelled before it started
@@ -288,7 +289,7 @@ class Engine:
             self._env,
             service_changed=self._service_changed,
             service_died=self._service_died,
-            # Looked up at each call: `_queue_runs` puts another line there later.
+            # Looked up at each call: `_queue_runs` puts another queue there later.
             hold=lambda name: self.state.waiting.hold(name),
             free=lambda name: self.state.waiting.free(name),
             changed=self._start_workers,
@@ -317,6 +318,7 @@ class Engine:
         """As many workers as there is room for. A worker ends when there is nothing more that it may begin."""
         state, loop = self.state, self._loop
         if loop is not None and state.begun and not self._held_up():
+            # No more than may begin now: a worker that finds nothing ends, and each end comes back here.
             for _ in range(min(state.limit - len(state.workers), state.waiting.ready())):
                 task = loop.create_task(self._work())
                 state.workers.add(task)
@@ -527,7 +529,8 @@ class Engine:
         """Begin no more runs; `cancel` those in flight, too."""
         state = self.state
         state.stopping, state.message = status, message or state.message
-        # Parked runs made attempts, which are stored with their ends; those that never began are dropped together.
+        # Runs that were refused made attempts, which are stored with their ends; those that never began are dropped
+        # together.
         for run_id in list(state.parked):
             self._completion.cancel(run_id)
         state.drop_waiting()
@@ -545,6 +548,7 @@ class Engine:
     def _executor_lost(self, message: str) -> None:
         """Nothing can be run any more where it was to run. What is in flight ends with an error of its own; what
         waits stays queued in the history."""
+        # The first reason stands: whoever cancelled knows why, and workers are lost one after the other.
         if not self.state.stopping:
             self._stop(FAILED, message, cancel=False)
 
@@ -583,8 +587,9 @@ class Engine:
         message = "; ".join(filter(None, (state.message, *self._remarks())))
         try:
             startup_ms = sum(start.levels_ms for start in starts()) or None
-            # Services end first: the record has how each of them ended.
+            # Services end before the record is written: it has how each of them ended.
             around = await self._surroundings_ended()
+            # An execution may be shorter than git takes: what it says is waited for, and not for ever.
             if self._commits is not None:
                 self._keep_commits(await asyncio.to_thread(self._commits.result, COMMITS_S))
             await asyncio.wrap_future(
@@ -593,7 +598,7 @@ class Engine:
         except AgentevalError as error:
             status, message = FAILED, message or str(error)
         if status == CANCELLED:
-            # The store cancels what still waits together with the execution.
+            # The store cancelled what still waited together with the execution; only the watchers must be told.
             nothing = GradedRun.nothing(CANCELLED)
             dropped, state.dropped = state.dropped, []
             for run in dropped:
@@ -629,11 +634,13 @@ class Engine:
         return remarks
 
     async def _close(self) -> None:
+        # What judges and simulated users are being asked ends before the agents that answer are closed.
         await self.grading.close()
         await self._users.close()
         if self._around is not None:
             await self._around.close()
         await self._probes.close()
+        # Agents that were brought along are closed by who made them.
         for agent in () if self._agents is not None else self.state.agents.values():
             try:
                 # The results are stored: an agent that hangs, or fails, while it closes must not keep the program.

@@ -238,7 +238,7 @@ class ExecutionState(Struct):
     """Ids of runs that were cancelled before the execution started."""
     totals: ExecutionTotals = field(default_factory=ExecutionTotals)
     begun: bool = False
-    began: float = field(default_factory=time.monotonic)
+    started_at: float = field(default_factory=time.monotonic)
     paused: bool = False
     stopping: str = ""
     """Why no more runs start: cancelled, stopped or failed; "": more runs can start."""
@@ -265,7 +265,7 @@ class ExecutionState(Struct):
             used,
             self.totals.paid,
             [spending or Spending() for spending in in_flight],
-            time.monotonic() - self.began,
+            time.monotonic() - self.started_at,
             None if None in in_flight else most,
         )
         return f"{limit} was reached" if limit else ""
