@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -51,16 +51,21 @@ class GradedRun(Struct, frozen=True):
     @property
     def failed(self) -> tuple[tuple[str, str], ...]:
         """The criteria that did not pass, with the reason."""
-        return tuple(
-            (result.criterion, sentences.criterion_sentence(result))
-            for result in self.results
-            if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
-        )
+        return failed_criteria(self.results)
 
     @property
     def not_made(self) -> int:
         """How many of its checks could not run."""
         return not_made(self.results)
+
+
+def failed_criteria(results: Iterable[CriterionResult]) -> tuple[tuple[str, str], ...]:
+    """The criteria that did not pass, with the reason."""
+    return tuple(
+        (result.criterion, sentences.criterion_sentence(result))
+        for result in results
+        if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
+    )
 
 
 class JudgeNeeded:
@@ -71,12 +76,11 @@ class JudgeNeeded:
 
     def __call__(self, run: RunPlan) -> bool:
         """Whether a criterion of this run asks."""
-        cached = self._known
+        # All repetitions of a test share their specs, so most runs compile nothing.
         for spec in run.specs:
-            asks = cached.get(id(spec))
-            if asks is None:
-                asks = cached[id(spec)] = compile_criterion(spec).asks
-            if asks:
+            if id(spec) not in self._known:
+                self._known[id(spec)] = compile_criterion(spec).asks
+            if self._known[id(spec)]:
                 return True
         return False
 
@@ -153,6 +157,7 @@ class GradingPool:
             await self.asker.close()
 
     async def _ask(self, run: RunPlan, transcript: Transcript) -> Answers:
+        # Made when it is needed: most plans ask nobody, and read no configuration for it.
         if self.asker is None:
             self.asker = JudgeClient(
                 self._plan.respondents,

@@ -14,14 +14,14 @@ from agenteval_tui.core.directories import config_dir, db_option
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.grading import sentences
-from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.merge import MERGED
 from agenteval_tui.history.recordings import PROGRAM
 from agenteval_tui.history.records import CostRow, ExecutionRow, RunRow, StoredTask
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.budget import Spending
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.fork.model import read_origin
+from agenteval_tui.runs.grading_pool import failed_criteria
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.gates import FAIL_UNDER_TEST, StoredGates
@@ -207,10 +207,10 @@ def _options(row: ExecutionRow, plan_options: PlanOptions) -> PlanOptions:
 
 def _limits_left(options: PlanOptions, spent: Sequence[CostRow], earlier: Sequence[EarlierRun]) -> Limits:
     """The limits, less what was used and is in none of the earlier runs: by judges, and by attempts that failed."""
+    used = _used(spent)
     # Earlier runs are told to the new engine, which counts them itself.
-    cost = sum(cost_row.cost or 0.0 for cost_row in spent) - sum(earlier_run.cost or 0.0 for earlier_run in earlier)
-    tokens = sum(cost_row.input_tokens + cost_row.output_tokens for cost_row in spent)
-    tokens -= sum((earlier_run.input_tokens or 0) + (earlier_run.output_tokens or 0) for earlier_run in earlier)
+    cost = used.cost - sum(earlier_run.cost or 0.0 for earlier_run in earlier)
+    tokens = used.tokens - sum((run.input_tokens or 0) + (run.output_tokens or 0) for run in earlier)
     return Limits(
         # The sums differ in their last digits, though no cost is left over.
         options.max_cost if options.max_cost is None or cost < 1e-9 else options.max_cost - cost,
@@ -219,20 +219,22 @@ def _limits_left(options: PlanOptions, spent: Sequence[CostRow], earlier: Sequen
     )
 
 
-def _check_limits(spent: Sequence[CostRow], row: ExecutionRow, options: PlanOptions) -> None:
-    if options.max_cost is None and options.max_tokens is None:
-        return
+def _used(spent: Sequence[CostRow]) -> Spending:
     cost = sum(cost_row.cost or 0.0 for cost_row in spent)
-    tokens = sum(cost_row.input_tokens + cost_row.output_tokens for cost_row in spent)
-    if options.max_cost is not None and cost >= options.max_cost:
+    return Spending(cost, sum(cost_row.input_tokens + cost_row.output_tokens for cost_row in spent))
+
+
+def _check_limits(spent: Sequence[CostRow], row: ExecutionRow, options: PlanOptions) -> None:
+    used = _used(spent)
+    if options.max_cost is not None and used.cost >= options.max_cost:
         raise AgentevalError(
-            f"this execution has cost ${cost:.4f} so far, and may cost ${options.max_cost:g}",
+            f"this execution has cost ${used.cost:.4f} so far, and may cost ${options.max_cost:g}",
             where=f"execution {row.id}",
             fix="give a higher limit for all of it: --max-cost USD",
         )
-    if options.max_tokens is not None and tokens >= options.max_tokens:
+    if options.max_tokens is not None and used.tokens >= options.max_tokens:
         raise AgentevalError(
-            f"this execution has used {tokens:,} tokens so far, and may use {options.max_tokens:,}",
+            f"this execution has used {used.tokens:,} tokens so far, and may use {options.max_tokens:,}",
             where=f"execution {row.id}",
             fix="give a higher limit for all of it: --max-tokens N",
         )
@@ -280,19 +282,14 @@ def _earlier(store: Store, rows: list[RunRow], missing: set[str], gates: StoredG
     for row in rows:
         if row.id in missing:
             continue
-        failed: tuple[tuple[str, str], ...] = ()
-        if row.status in ("failed", "error", "needs_review"):
-            failed = tuple(
-                (result.criterion, sentences.criterion_sentence(result))
-                for result in store.results(row.id)
-                if result.outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW)
-            )
+        # Results are read only where a watcher shows them: most runs of a large execution passed.
+        not_passed = row.status in ("failed", "error", "needs_review")
         earlier_runs.append(
             EarlierRun(
                 _ref(row, gates),
                 status=row.status,
                 score=row.score,
-                failed=failed,
+                failed=failed_criteria(store.results(row.id)) if not_passed else (),
                 duration_ms=row.duration_ms or 0.0,
                 # What came from the history was paid for there.
                 input_tokens=None if row.cached else row.input_tokens,
