@@ -265,11 +265,16 @@ class _Sum(Struct):
         self.seen.update(ids)
 
 
-def _total(groups: Iterable[_Group], value: Callable[[RunUsage], float | None]) -> _Sum:
+def _total(
+    groups: Iterable[_Group],
+    value: Callable[[RunUsage], float | None],
+    counts: Callable[[_Group, RunUsage], bool] = lambda _group, _usage: True,
+) -> _Sum:
     total = _Sum()
     for group in groups:
-        measured = [(number, id(usage)) for usage in group.known if (number := value(usage)) is not None]
-        total.add(group.runs, [number for number, _ in measured], [place for _, place in measured], own=group.own)
+        usages = [usage for usage in group.known if counts(group, usage)]
+        measured = [(number, id(usage)) for usage in usages if (number := value(usage)) is not None]
+        total.add(group.runs, [number for number, _ in measured], [name for _, name in measured], own=group.own)
     return total
 
 
@@ -292,16 +297,16 @@ def _replies(
 ) -> _Replies:
     """What is asked beside the agents. `used`: of an earlier run, how many replies, their tokens, their cost."""
     answered = [group for group in groups if asks(group) or any(used(usage)[0] for usage in group.known)]
-    sums: list[_Sum] = []
-    for place in range(3):
-        total = _Sum()
-        for group in answered:
+
+    def total(figure: Callable[[tuple[int, int, float | None]], float | None]) -> _Sum:
+        return _total(
+            answered,
+            lambda usage: figure(used(usage)) if used(usage)[0] else 0.0,
             # A run for which nothing was asked says nothing, where something will be: its criteria were others.
-            usages = [usage for usage in group.known if used(usage)[0] or not asks(group)]
-            figures = [(used(usage)[place] if used(usage)[0] else 0.0, id(usage)) for usage in usages]
-            measured = [(float(number), name) for number, name in figures if number is not None]
-            total.add(group.runs, [number for number, _ in measured], [name for _, name in measured], own=group.own)
-        sums.append(total)
+            lambda group, usage: used(usage)[0] > 0 or not asks(group),
+        )
+
+    sums = [total(lambda figures: figures[0]), total(lambda figures: figures[1]), total(lambda figures: figures[2])]
     return kind(sum(group.runs for group in groups if asks(group)), *map(_range, sums))
 
 
