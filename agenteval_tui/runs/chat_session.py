@@ -19,6 +19,7 @@ from agenteval_tui.core.ids import new_id
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, make_configured, redactor_of
 from agenteval_tui.runs.pricing import price_for
+from agenteval_tui.runs.single_answer import cost_of
 from agenteval_tui.transcripts.model import ErrorCode, Message, RunError, Timing, Transcript, Usage
 
 CANCELLED = "cancelled"
@@ -173,11 +174,8 @@ class Conversation:
 
     def _priced(self, transcript: Transcript) -> Usage:
         """What the turn used, with its cost where a price is known."""
-        usage = transcript.usage
-        if usage.cost is not None or usage.total_tokens is None:
-            return usage
-
-        return replace(usage, cost=price_for(self.configured.config, config_dir())(transcript.model, usage))
+        price = price_for(self.configured.config, config_dir())
+        return replace(transcript.usage, cost=cost_of(price, transcript.model, transcript.usage))
 
     def _made(self) -> Transcript:
         """What the agent said in this turn."""

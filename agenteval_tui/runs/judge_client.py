@@ -123,7 +123,7 @@ class JudgeClient:
         self._retry_base_s = retry_base_s
         self._limit = limit
         self._labels = labels
-        self._made: dict[tuple[str, str], tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]] = {}
+        self._made: dict[tuple[str, str], _Respondent] = {}
         self._without_form: set[str] = set()  # plans whose server refuses `_JSON_ONLY`
         self._calls: SharedCalls[tuple[str, str], Reply] = SharedCalls()
         self._lease: Lease | None = None
@@ -189,9 +189,9 @@ class JudgeClient:
         """End what is still being asked, and give back connections."""
         # What still asks first: it uses the respondents.
         await self._calls.close()
-        for respondent, *_ in self._made.values():
+        for respondent in self._made.values():
             try:
-                await asyncio.wait_for(respondent.close(), 5)
+                await asyncio.wait_for(respondent.agent.close(), 5)
             except Exception:  # a respondent that can't be closed must not hide what it said
                 log.warning("a judge could not be closed", exc_info=True)
         self._made.clear()
@@ -209,6 +209,7 @@ class JudgeClient:
         except AgentevalError as error:
             return StoredReply(request, "", Reply(error=_said(error), at_ms=now_ms()))
         key = (request.hash, plan.hash)
+        # A second opinion: neither an earlier answer nor one that another run is just getting will do.
         if anew:
             return StoredReply(request, plan.hash, await self._ask(request, plan))
         answer = self._remembered.get(key)
@@ -229,16 +230,17 @@ class JudgeClient:
 
     async def _ask(self, request: RemoteRequest, plan: AgentPlan) -> Reply:
         try:
-            respondent, config, room, withheld = self._respondent(request.kind, plan)
+            respondent = self._respondent(request.kind, plan)
         except AgentevalError as error:
             return Reply(error=_said(error), at_ms=now_ms())
+        config, withheld = respondent.config, respondent.withheld
         retries = Retries(int(config.get("max_attempts") or ATTEMPTS), self._retry_base_s)
         price = price_for(config, config_dir())
         ask = _ask_judge if request.kind == "chat" else _ask_embedder
         attempt = 0
         try:
             # The wait for a place and for one's turn is not the respondent's time: the time-out begins last.
-            async with room, self._turn(), asyncio.timeout(self._timeout_s):
+            async with respondent.room, self._turn(), asyncio.timeout(self._timeout_s):
                 form = self._form(plan, request)
                 while True:
                     if self._limit is not None and (refusal := self._limit.refusal):
@@ -247,7 +249,7 @@ class JudgeClient:
                     attempt += 1
                     # Each attempt counts, and its cost too: failed ones are paid for as well.
                     self.asked += 1
-                    outcome = await ask(respondent, {**config, **form}, request, price)
+                    outcome = await ask(respondent.agent, {**config, **form}, request, price)
                     self._count(plan.name, outcome.reply)
                     # Not every server that speaks a protocol knows this option: it is asked once more without, and this
                     # is kept.
@@ -272,17 +274,15 @@ class JudgeClient:
             reply = replace(reply, error=f"{who} {plan.name!r}: {reply.error}")
         return replace(reply, at_ms=now_ms())
 
-    def _respondent(
-        self, kind: str, plan: AgentPlan
-    ) -> tuple[Any, Mapping[str, Any], asyncio.Semaphore, TranscriptRedactor]:
+    def _respondent(self, kind: str, plan: AgentPlan) -> _Respondent:
         """The agent or embedder, made once. Raises `AgentevalError`."""
         key = (kind, plan.hash)
         if key not in self._made:
             env = environment_for(plan.base_dir, self._env, plan.config)
             config = expanded(plan, env)
-            respondent: Any
+            agent: Any
             if kind == "chat":
-                respondent = make_agent(
+                agent = make_agent(
                     plan.name,
                     plan.config,
                     base_dir=plan.base_dir,
@@ -291,12 +291,12 @@ class JudgeClient:
                     transcripts=self._transcripts,
                 )
             else:
-                respondent = make_embedder(
+                agent = make_embedder(
                     plan.name, plan.config, base_dir=plan.base_dir, env=env, permission=self._permission
                 )
             secrets = secrets_of(plan.config, env, plan.base_dir, trusted=self._permission.trusted)
             room = asyncio.Semaphore(int(config.get("concurrency") or AT_ONCE))
-            self._made[key] = respondent, config, room, TranscriptRedactor(secrets)
+            self._made[key] = _Respondent(agent, config, room, TranscriptRedactor(secrets))
         return self._made[key]
 
     def _form(self, plan: AgentPlan, request: RemoteRequest) -> Mapping[str, Any]:
@@ -321,6 +321,15 @@ class JudgeClient:
         if self._limit is not None:
             self._limit.count(name, reply)
         self.usage += Usage(reply.input_tokens, reply.output_tokens, cost=reply.cost)
+
+
+class _Respondent(Struct, frozen=True):
+    """A judge or an embedder, and the places for questions at the same time."""
+
+    agent: Any
+    config: Mapping[str, Any]
+    room: asyncio.Semaphore
+    withheld: TranscriptRedactor
 
 
 class _Got(Struct, frozen=True):
@@ -402,8 +411,7 @@ async def call_function(
         root = Root.of(project, env, (("import own", request.target.rpartition(":")[0]),))
         host = await lease.tree(root, permission).host()
     except AgentevalError as error:
-        fix = f" ({error.fix})" if error.fix else ""
-        return _failed(f"{request.target} can't be started: {error.what}{fix}")
+        return _failed(f"{request.target} can't be started: {_said(error)}")
     except (RaisedError, HostError) as error:
         return _call_failure(request.target, error, getattr(error, "program", None), env, project)
     returned: Any = None
