@@ -214,7 +214,7 @@ class Engine:
         # Beside the runs: git may take seconds in a large repository.
         self._commits = CommitReading(places_of_plan(plan))
         self._queue_runs()
-        refs = {run.ref.run: run.ref for run in (*plan.earlier, *plan.runs)}
+        refs = {ref.run: ref for ref in [run.ref for run in plan.earlier] + [run.ref for run in plan.runs]}
         # A resumed execution shows its runs in the order in which they were planned first.
         run_refs = tuple(refs[run] for run in plan.order if run in refs) if plan.order else tuple(refs.values())
         limits = plan.limits

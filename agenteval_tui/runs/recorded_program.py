@@ -60,7 +60,7 @@ from agenteval_tui.runs.plan.model import DEFAULT, Plan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
 from agenteval_tui.runs.proxy_options import ProxyOptions
-from agenteval_tui.runs.resume import stored_plan
+from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use
 from agenteval_tui.runs.unfinished_recording import UnfinishedRecording
@@ -371,12 +371,12 @@ async def _watched(running: Coroutine[Any, Any, int], session: Session, live: Li
 
     program = asyncio.ensure_future(running)
     stop, showing = asyncio.ensure_future(live.stopped.wait()), asyncio.ensure_future(show())
-    loop, heard = asyncio.get_running_loop(), list[signal.Signals]()
+    loop, handled = asyncio.get_running_loop(), list[signal.Signals]()
     with suppress(NotImplementedError, RuntimeError, ValueError):  # not the main thread: its owner has the signals
         for number in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as of nohup
                 loop.add_signal_handler(number, live.stopped.set)
-                heard.append(number)
+                handled.append(number)
     try:
         await asyncio.wait((program, stop), return_when=asyncio.FIRST_COMPLETED)
         # Cancelled, it ends all that it started before it is done.
@@ -386,7 +386,7 @@ async def _watched(running: Coroutine[Any, Any, int], session: Session, live: Li
             return STOPPED
         return program.result()
     finally:
-        for number in heard:
+        for number in handled:
             loop.remove_signal_handler(number)
         for task in (program, stop, showing):
             task.cancel()
@@ -590,11 +590,17 @@ def _status(recording: Recording) -> str:
 # A run that is replayed: from its recording up to the first request that is another one, live from there.
 
 
+def _first_plan(store: Store, row: RunRow, user_agents: Mapping[str, AgentConfig]) -> StoredPlan:
+    """How the program was planned when it was recorded first: a replay of it was planned from its `Program`. Raises
+    `AgentevalError`."""
+    return stored_plan(store, store.run(row.recording) if row.recording else row, user_agents=user_agents)
+
+
 def program_text(store: Store, row: RunRow) -> str:
     """The command of the program that was recorded, as the app's sheets take it: with `${NAME}` for keys. "" if it is
     unknown."""
     try:
-        stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={})
+        stored = _first_plan(store, row, {})
         prompt = next((message.content for message in reversed(stored.run.messages) if message.role == "user"), "")
         variables = {**stored.run.variables, "prompt": prompt.replace("${", "$${")}
         return shlex.join(argv_for(stored.run.agent.config["command"], False, variables))
@@ -606,7 +612,7 @@ def input_told(store: Store, row: RunRow) -> bytes | None:
     """What a run's program read: its task, where a suite's agent started it with one; None: not known, or it had a
     terminal."""
     try:
-        run = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents={}).run
+        run = _first_plan(store, row, {}).run
         config = expanded(run.agent, environment_for(run.agent.base_dir, config=run.agent.config))
         if config.get("kind") != "command" or run.turns:
             return None
@@ -659,7 +665,7 @@ def surroundings_of(store: Store, row: RunRow, user_agents: Mapping[str, AgentCo
         folder = Path(row.suite_key).parent
         return Surroundings(folder) if folder.is_dir() else None
     try:
-        stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents=user_agents)
+        stored = _first_plan(store, row, user_agents)
     except AgentevalError:
         return None
     agent = stored.run.agent
@@ -691,7 +697,7 @@ def replay_plan(
     Raises `NotTrustedError` for functions of a suite that was not trusted, and for what it says of surroundings.
     """
     try:
-        stored = stored_plan(store, store.run(row.recording) if row.recording else row, user_agents=user_agents)
+        stored = _first_plan(store, row, user_agents)
     except AgentevalError:
         return None  # it came from elsewhere, or no test was named when it was recorded
     config = agent_config(program)
