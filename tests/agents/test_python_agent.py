@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 from programs import lives, until
 
-from agenteval_tui.agents.base import AgentRequest, Done, Failed, Prepared, Preparing, TextDelta
+from agenteval_tui.agents.base import AgentRequest, Done, Failed, Prepared, Preparing, Printed, TextDelta
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import child_pool, python_child
 from agenteval_tui.agents.process.python_tree import Lease
@@ -554,6 +554,18 @@ async def test_a_process_that_fell_is_not_used_again(tmp_path: Path) -> None:
         ends.append(type(events[-1]))
     assert ends == [Done, Failed, Done, Failed, Done]
     await agent.close()
+
+
+async def test_a_run_has_nothing_that_earlier_runs_of_its_process_wrote(tmp_path: Path) -> None:
+    (tmp_path / "writes.py").write_text("import os\ndef f(prompt): os.write(2, prompt.encode()); return 'ok'")
+    config = {"kind": "python", "callable": "writes:f", "reuse": True}
+    agent = make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED)
+    written = []
+    for text in ("first" * 20_000, "second"):
+        events = [event async for event in agent.run(AgentRequest((Message("user", text),)))]
+        written.append("".join(event.text for event in events if isinstance(event, Printed)))
+    await agent.close()
+    assert written[1] == "second"
 
 
 async def test_nothing_outlives_a_cancelled_run(tmp_path: Path) -> None:

@@ -29,6 +29,28 @@ STDERR_KEPT = 64 * 1024
 _HIGH_WATER = 1_000_000  # bytes that wait to be read; beyond it the program has to wait
 
 
+class Tail:
+    """The end of what a process writes, at least the last 64 KB."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        """How many bytes were written, with those that are no longer kept."""
+        self._kept = bytearray()
+
+    def add(self, data: bytes) -> None:
+        """It wrote more."""
+        self.size += len(data)
+        self._kept += data
+        # Not with each piece: that would move 64 KB for a line.
+        if len(self._kept) > 2 * STDERR_KEPT:
+            del self._kept[:-STDERR_KEPT]
+
+    def text(self, start: int = 0) -> str:
+        """What came after the first `start` bytes, of that the last 64 KB."""
+        new = min(self.size - start, STDERR_KEPT)
+        return bytes(self._kept[len(self._kept) - new :]).decode("utf-8", "replace")
+
+
 class _Output:
     """A pipe's bytes on their way to who reads them."""
 
@@ -67,7 +89,7 @@ class _Output:
 class _Pipes(asyncio.SubprocessProtocol):
     def __init__(self) -> None:
         self.out = _Output()
-        self.err = bytearray()
+        self.err = Tail()
         self.exited = asyncio.Event()
         self.err_ended = asyncio.Event()
         self.ending = False
@@ -87,9 +109,7 @@ class _Pipes(asyncio.SubprocessProtocol):
         if fd == 1:
             self.out.feed(data)
             return
-        self.err += data
-        if len(self.err) > 2 * STDERR_KEPT:
-            del self.err[:-STDERR_KEPT]
+        self.err.add(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
@@ -141,7 +161,12 @@ class Program:
     @property
     def stderr(self) -> str:
         """The last 64 KB of what it wrote to standard error."""
-        return bytes(self._pipes.err[-STDERR_KEPT:]).decode("utf-8", "replace")
+        return self._pipes.err.text()
+
+    @property
+    def written(self) -> Tail:
+        """What it wrote to standard error."""
+        return self._pipes.err
 
     def write(self, data: bytes) -> None:
         """Send `data` to its standard input, in the background; nothing happens when it does not want it."""

@@ -206,7 +206,7 @@ class PythonAgent:
         reader = EventReader()
         document = request_document(request, options.settings)
         # With `reuse`, the process has printed for earlier runs, too.
-        printed_before = host.program.stderr
+        printed_before = host.program.written.size
         # Its start takes its time; the run's own limit holds for what comes then.
         wait_s: float | None = None
         what = ""
@@ -271,7 +271,7 @@ class PythonAgent:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
             sentence = f"{options.callable} {what} for {wait_s:g} s"
-            words += _written_since(printed_before, host.program)
+            words += host.program.written.text(printed_before)
             yield Failed(silence_error(with_last_words(sentence, words, self._environment(options))))
         except AgentevalError as error:
             yield Failed(RunError.told("protocol", error.what, error.fix))
@@ -282,7 +282,7 @@ class PythonAgent:
         except (HostError, RaisedError) as error:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
-            written = _written_since(printed_before, host.program)
+            written = host.program.written.text(printed_before)
             failure: Exception = error
             if watch.had_to_kill:
                 failure = held_error("StartTimeout", "it was not made in time", written, self._setup.base_dir)
@@ -299,11 +299,11 @@ class PythonAgent:
         return {"cwd": str(workdir), "env": {WORKDIR: str(workdir), SUITE_DIR: str(self._setup.base_dir)}}
 
     async def _rest_of_output(
-        self, host: PythonHost, before: str, options: PythonOptions
+        self, host: PythonHost, before: int, options: PythonOptions
     ) -> AsyncGenerator[AgentEvent, None]:
-        """What was written behind Python's back, by libraries and other programs. `before`: of runs before."""
+        """What was written behind Python's back, by libraries and other programs. `before`: bytes of earlier runs."""
         await asyncio.sleep(0)  # what was written before its last word is there to be read
-        text = _written_since(before, host.program)
+        text = host.program.written.text(before)
         if text.strip():
             yield Printed("stderr", without_secrets(text, self._environment(options)))
 
@@ -351,11 +351,6 @@ class PythonAgent:
             return remedy(error.clues, self._project(options), self._environment(options))
         except AgentevalError as problem:  # it changed meanwhile
             return problem.fix
-
-
-def _written_since(before: str, program: HostProcess) -> str:
-    """What a process wrote itself to standard error and output. `before`: in runs before."""
-    return program.stderr.removeprefix(before)
 
 
 def _raised(outcomes: Sequence[Mapping[str, Any]]) -> RaisedError | None:

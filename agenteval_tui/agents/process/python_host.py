@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import DRAIN_S, EXIT_S, GRACE_S, STDERR_KEPT, kill_group, start
+from agenteval_tui.agents.process.child_process import DRAIN_S, EXIT_S, GRACE_S, Tail, kill_group, start
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.core.errors import AgentevalError
@@ -98,8 +98,13 @@ class HostProcess(Protocol):
         """The last 64 KB of what it wrote to standard error and standard output."""
         ...
 
+    @property
+    def written(self) -> Tail:
+        """What it wrote there, for who wants to know what is new."""
+        ...
+
     def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Ask it, and its group, to end: it says where it is."""
+        """Send a signal to it and its group, as a rule to end it: it says where it is."""
         ...
 
     async def exited(self, within_s: float | None = None) -> bool:
@@ -418,7 +423,7 @@ class Fork:
         self._level = level
         self._exited = asyncio.Event()
         self._silent = asyncio.Event()
-        self._kept = bytearray()
+        self.written = Tail()
         self._errors = errors
         os.set_blocking(errors, False)
         self._loop = asyncio.get_running_loop()
@@ -427,7 +432,7 @@ class Fork:
     @property
     def stderr(self) -> str:
         """The last 64 KB of what it wrote to standard error and standard output."""
-        return bytes(self._kept[-STDERR_KEPT:]).decode("utf-8", "replace")
+        return self.written.text()
 
     async def exited(self, within_s: float | None = None) -> bool:
         """Wait until it ended by itself and all its words were read, at most `within_s`; whether it ended."""
@@ -446,12 +451,12 @@ class Fork:
         once."""
         try:
             if not self._exited.is_set():
-                self._signal(signal.SIGTERM)
+                self.interrupt()
                 await self._has_exited(grace_s)
         finally:
             try:
                 if not self._exited.is_set():
-                    self._signal(signal.SIGKILL)
+                    self.interrupt(signal.SIGKILL)
                     await asyncio.shield(self._has_exited(DRAIN_S))
                 elif self._level and not self._parent.alive:
                     kill_group(self.pid, signal.SIGKILL)  # nobody tells of its end
@@ -459,8 +464,12 @@ class Fork:
                 self._close()
 
     def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Ask it to end: it says where it is."""
-        self._signal(number)
+        """Send a signal to it and its group, as a rule to end it: it says where it is."""
+        # A number is sure to be the fork's only while its parent has not waited for it; so the parent sends the signal.
+        if self._parent.alive:
+            self._parent.signal(self._number, number)
+        else:
+            kill_group(self.pid, number)
 
     def told(self, answer: Mapping[str, Any]) -> None:
         """What its parent says of it."""
@@ -470,7 +479,7 @@ class Fork:
             self.returncode = int(answer["exited"])
             self._exited.set()
         elif "raised" in answer:
-            self._kept += str(answer["raised"]).encode()
+            self.written.add(str(answer["raised"]).encode())
             self.returncode = 1
             self._exited.set()
 
@@ -487,13 +496,6 @@ class Fork:
             async with asyncio.timeout(within_s):
                 await self._exited.wait()
 
-    def _signal(self, number: signal.Signals) -> None:
-        # A number is sure to be the fork's only while its parent has not waited for it; so the parent sends the signal.
-        if self._parent.alive:
-            self._parent.signal(self._number, number)
-        else:
-            kill_group(self.pid, number)
-
     def _read(self) -> None:
         try:
             data = os.read(self._errors, _CHUNK)
@@ -501,9 +503,7 @@ class Fork:
             return
         except OSError:
             data = b""
-        self._kept += data
-        if len(self._kept) > 2 * STDERR_KEPT:
-            del self._kept[:-STDERR_KEPT]
+        self.written.add(data)
         if not data:
             self._close()
 
