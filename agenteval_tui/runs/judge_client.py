@@ -21,7 +21,7 @@ from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_s
 from agenteval_tui.agents.process.printed import printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
-from agenteval_tui.agents.process.python_host import HostError, HostProcess, RaisedError
+from agenteval_tui.agents.process.python_host import CallError, HostProcess, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.agents.registry import make_agent, make_embedder
 from agenteval_tui.agents.secrets import secrets_of
@@ -412,8 +412,8 @@ async def call_function(
         host = await lease.tree(root, permission).host()
     except AgentevalError as error:
         return _failed(f"{request.target} can't be started: {_said(error)}")
-    except (RaisedError, HostError) as error:
-        return _call_failure(request.target, error, getattr(error, "program", None), env, project)
+    except CallError as error:
+        return _call_failure(request.target, error, error.program, env, project)
     returned: Any = None
     printed = ""
     async with host:
@@ -429,14 +429,14 @@ async def call_function(
             # At once: what holds it up may hold up a polite end as well.
             await host.end()
             return _failed(f"{request.target} did not return within {payload['timeout']:g} s", printed)
-        except (RaisedError, HostError) as error:
+        except CallError as error:
             return _call_failure(request.target, error, host.program, env, project, printed)
     return Reply(json.dumps({PRINTED: printed, RETURNED: returned} if printed.strip() else returned), at_ms=now_ms())
 
 
 def _call_failure(
     target: str,
-    error: Exception,
+    error: CallError,
     program: HostProcess | None,
     env: Mapping[str, str],
     project: ProjectEnvironment | None,

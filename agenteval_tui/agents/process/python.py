@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ from agenteval_tui.agents.process.printed import printed_piece, printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
-from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
+from agenteval_tui.agents.process.python_host import CallError, HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.process.traceback_text import frames_in_dump
@@ -106,10 +106,10 @@ class PythonAgent:
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.problem, error.fix))
             return
-        except (HostError, RaisedError) as error:
+        except CallError as error:
             if error.printed.strip():
                 yield self._printed_at_import(error.printed, options)
-            yield self._failed(error, getattr(error, "program", None), options)
+            yield self._failed(error, error.program, options)
             return
         # Only a process whose run ended well may take another one: after an error or a time limit its state is not
         # known. But after an error, too, it may put things away: what watches an agent sends its traces then.
@@ -136,13 +136,14 @@ class PythonAgent:
             tree = self._tree(options)
             # A check is asked for to see what was just saved.
             tree.look_again()
-            if (raised := _raised(await tree.told())) is not None:
-                raise raised
+            for outcome in await tree.outcomes():
+                if "raised" in outcome:
+                    raise RaisedError.of(outcome)
         except AgentevalError as error:
             return unreachable(error.problem, error.fix)
-        except (HostError, RaisedError) as error:
+        except CallError as error:
             refused = isinstance(error, RaisedError) and bool(error.clues.get("refused"))
-            return unreachable(*self._said(error, getattr(error, "program", None), options), key_refused=refused)
+            return unreachable(*self._sentence_and_fix(error, error.program, options), key_refused=refused)
         return await check_answer(self, f"{options.callable} is there", began, thorough=thorough)
 
     async def close(self) -> None:
@@ -165,9 +166,10 @@ class PythonAgent:
         return self._asked_past.pop(run, ())
 
     def _reused_hosts(self, options: PythonOptions) -> ReusedHosts:
-        hosts = self._reused.get(sort := _sort(options))
+        key = (options.callable, options.python, tuple(options.path), tuple(sorted(options.env.items())))
+        hosts = self._reused.get(key)
         if hosts is None:
-            hosts = self._reused[sort] = ReusedHosts(lambda: self._host(options))
+            hosts = self._reused[key] = ReusedHosts(lambda: self._host(options))
         return hosts
 
     async def _host(self, options: PythonOptions) -> PythonHost:
@@ -176,11 +178,11 @@ class PythonAgent:
         return await self._tree(options).host(more, ahead=not options.reuse)
 
     def _tree(self, options: PythonOptions) -> Tree:
-        sort = (options.callable, options.python, tuple(options.path))
-        root = self._roots.get(sort)
+        key = (options.callable, options.python, tuple(options.path))
+        root = self._roots.get(key)
         if root is None:
             steps = (("find agent", options.callable),)
-            root = self._roots[sort] = Root.of(self._project(options), self._env, steps)
+            root = self._roots[key] = Root.of(self._project(options), self._env, steps)
         if self._lease is None:
             self._lease = Lease()
         return self._lease.tree(root, self._setup.permission)
@@ -279,11 +281,11 @@ class PythonAgent:
             fix = "`agenteval docs agents` says what a function may return"
             sentence = f"{options.callable} gave something that is not an event: {error}"
             yield Failed(RunError.told("protocol", sentence, fix))
-        except (HostError, RaisedError) as error:
+        except CallError as error:
             async for event in self._rest_of_output(host, printed_before, options):
                 yield event
             written = host.program.written.text(printed_before)
-            failure: Exception = error
+            failure: CallError = error
             if watch.had_to_kill:
                 failure = held_error("StartTimeout", "it was not made in time", written, self._setup.base_dir)
             yield self._failed(failure, host.program, options, words + written)
@@ -308,9 +310,9 @@ class PythonAgent:
             yield Printed("stderr", without_secrets(text, self._environment(options)))
 
     def _failed(
-        self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
+        self, error: CallError, program: HostProcess | None, options: PythonOptions, words: str | None = None
     ) -> Failed:
-        sentence, fix = self._said(error, program, options, words)
+        sentence, fix = self._sentence_and_fix(error, program, options, words)
         env = self._environment(options)
         if isinstance(error, RaisedError):
             reduced = sentence if error.wrong else without_secrets(f"{options.callable} raised {error.reduced}", env)
@@ -322,10 +324,10 @@ class PythonAgent:
             crash = Traceback((RaisedException(signal_name(code), frames=frames),)) if frames else None
         return Failed(replace(RunError.told("program", sentence, fix), traceback=traceback_without_secrets(crash, env)))
 
-    def _said(
-        self, error: Exception, program: HostProcess | None, options: PythonOptions, words: str | None = None
+    def _sentence_and_fix(
+        self, error: CallError, program: HostProcess | None, options: PythonOptions, words: str | None = None
     ) -> tuple[str, str]:
-        """The error and its remedy. `words`: what the run wrote, where that is known; else the process'."""
+        """What is said of an error, and its remedy. `words`: what the run wrote, if known; else the process'."""
         env = self._environment(options)
         if isinstance(error, RaisedError):
             if error.wrong:
@@ -351,12 +353,3 @@ class PythonAgent:
             return remedy(error.clues, self._project(options), self._environment(options))
         except AgentevalError as problem:  # it changed meanwhile
             return problem.fix
-
-
-def _raised(outcomes: Sequence[Mapping[str, Any]]) -> RaisedError | None:
-    return next((RaisedError.of(answer) for answer in outcomes if "raised" in answer), None)
-
-
-def _sort(options: PythonOptions) -> tuple[Any, ...]:
-    """What processes that can serve the same requests have in common."""
-    return (options.callable, options.python, tuple(options.path), tuple(sorted(options.env.items())))

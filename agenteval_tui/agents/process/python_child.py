@@ -44,6 +44,7 @@ sys.path[:] = [place for place in sys.path if place != _HERE]  # our modules are
 
 import _signal  # type: ignore[import-not-found]  # noqa: E402
 import atexit  # noqa: E402
+import contextlib  # noqa: E402
 import contextvars  # noqa: E402
 import dataclasses  # noqa: E402
 import faulthandler  # noqa: E402
@@ -63,7 +64,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 if TYPE_CHECKING:
     import asyncio
     import concurrent.futures
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from types import FrameType, ModuleType
     from typing import NoReturn
 
@@ -230,8 +231,10 @@ def _said_of(error: BaseException) -> dict[str, Any]:
     return answer
 
 
-def _find(target: str) -> Any:
-    return _sibling("python_target").find(target, _folder)
+def _find(target: str) -> Callable[..., object]:
+    """What a target names; whether it can be called is not known yet."""
+    function: Callable[..., object] = _sibling("python_target").find(target, _folder)
+    return function
 
 
 def _sibling(name: str) -> ModuleType:
@@ -349,7 +352,7 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     # Each fork of this process goes on noting what it reads, and says it with its answer.
     if not shared["unsafe"]:
         tracked.on = True
-    return dict(shared, told=outcomes, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
+    return dict(shared, outcomes=outcomes, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
 
 
 def _tracked() -> tuple[Any, Any]:
@@ -402,7 +405,7 @@ def _places_of_packages() -> list[str]:
     return [place for place in sys.path if place.endswith(("site-packages", "dist-packages"))]
 
 
-def _find_agent(target: str) -> Any:
+def _find_agent(target: str) -> object:
     return _sibling("python_target").find_agent(target, _folder)
 
 
@@ -428,7 +431,7 @@ def _do_find_agent(request: dict[str, Any]) -> str:
     if runner is None:
         _sibling("python_answers").parameters_of(agent)
     # Only a plain function can do without an event loop.
-    if runner is not None or not inspect.isfunction(agent) or agent.__code__.co_flags & _ASYNC:
+    if runner is not None or not isinstance(agent, types.FunctionType) or agent.__code__.co_flags & _ASYNC:
         import asyncio  # noqa: F401 - each fork would import it
     # And these, too: to change a class is to copy all that knows it.
     _sibling("python_model_requests").add_hooks()
@@ -468,10 +471,6 @@ def _do_agent(request: dict[str, Any]) -> None:
         except AttributeError as error:
             raise _sibling("python_target").WrongTarget(f"`context: {how['factory']}`: {error}") from None
     ways = {"tell": tell, "wait": _await, "prepared": prepared, "how": how, "state": state}
-    output = _sibling("python_output")
-    # What was printed before belongs to the imports, and not to this run.
-    output.flush()
-    output.begin(lambda piece: _say(request["id"], output=piece))
     # The functions of `signal` look up names for what they take and give, which copies memory that forks share. None: a
     # handler that C code set; 0 is the system's own.
     handler = _signal.signal(_SIGTERM, _made_late) or 0
@@ -480,12 +479,24 @@ def _do_agent(request: dict[str, Any]) -> None:
     if tracked is not None and tracked.on and not request.keys() & {"cwd", "env"}:
         tracked.call_begins()
     try:
-        with _sibling("python_http_clients").by_way_of(request.get("proxy") or ""):
+        with _telling_output(request["id"]), _sibling("python_http_clients").by_way_of(request.get("proxy") or ""):
             call.run(agent, request["target"], request["request"], **ways)
     finally:
         # The call did not begin, and so `prepared` has not put it back.
         if _signal.getsignal(_SIGTERM) is _made_late:
             _signal.signal(_SIGTERM, handler)
+
+
+@contextlib.contextmanager
+def _telling_output(number: int) -> Iterator[None]:
+    """What is printed inside is told as that of a request."""
+    output = _sibling("python_output")
+    # What was printed before belongs to the imports, and not to this run.
+    output.flush()
+    output.begin(lambda piece: _say(number, output=piece))
+    try:
+        yield
+    finally:
         output.end()
 
 
@@ -497,13 +508,8 @@ def _call() -> ModuleType:
 def _do_metric(request: dict[str, Any]) -> object:
     target = _sibling("python_target").within(request["target"], _folder)
     function = _sibling("python_project").function_of(target, _sibling("python_effects").is_installed)
-    output = _sibling("python_output")
-    output.flush()
-    output.begin(lambda piece: _say(request["id"], output=piece))
-    try:
+    with _telling_output(request["id"]):
         return _sibling("python_evaluator").call(function, request["target"], request, _await)
-    finally:
-        output.end()
 
 
 def _go_to(request: dict[str, Any]) -> None:
@@ -524,14 +530,9 @@ def _do_hook(request: dict[str, Any]) -> object:
         parameters = ()  # type: ignore[assignment]
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     names = [parameter.name for parameter in parameters if parameter.kind in by_name]
-    output = _sibling("python_output")
-    output.flush()
-    output.begin(lambda piece: _say(request["id"], output=piece))
-    try:
+    with _telling_output(request["id"]):
         returned = function(**{name: request["offered"][name] for name in names if name in request["offered"]})
         return plain(_await(returned) if inspect.isawaitable(returned) else returned)
-    finally:
-        output.end()
 
 
 def _begin_tool(request: dict[str, Any]) -> None:
@@ -582,7 +583,7 @@ def _sync_tool(number: int, function: Callable[..., object], arguments: dict[str
         _say(number, returned=returned)
 
 
-async def _async_tool(number: int, function: Callable[..., Awaitable[object]], arguments: dict[str, Any]) -> None:
+async def _async_tool(number: int, function: Callable[..., Any], arguments: dict[str, Any]) -> None:
     import asyncio
 
     _call_number.set(number)

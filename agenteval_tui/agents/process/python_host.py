@@ -29,20 +29,25 @@ _LIMIT = 16_000_000
 _CHUNK = 256 * 1024
 
 
-class HostError(Exception):
-    """The process gave no answer; the text says how it ended."""
+class CallError(Exception):
+    """What a process was asked for can't be had."""
 
     program: HostProcess | None = None
     """The process, if whoever catches this can't know it."""
+    printed = ""
+    """What the imports printed, if it ended there."""
+
+
+class HostError(CallError):
+    """The process gave no answer; the text says how it ended."""
+
     too_much = False
     """Whether it gave more than it may."""
     waited_s: float | None = None
     """How long it was waited for, if it was ended for that."""
-    printed = ""
-    """What the imports printed, if they are where it ended."""
 
 
-class RaisedError(Exception):
+class RaisedError(CallError):
     """The function raised; the text is the exception's type, message and place. `wrong`: the target is not a function
     or an agent, or its result can't be read; then the text is the whole message. `kinds`: the names of the
     exception's classes. `reduced`: the text without the values of variables. `clues`: what
@@ -63,8 +68,6 @@ class RaisedError(Exception):
         self.reduced = reduced or message
         self.traceback = traceback
         self.clues = clues or {}
-        self.printed = ""
-        """What the imports printed, if they raised it."""
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> RaisedError:
@@ -254,7 +257,7 @@ class PythonHost:
         """What the imports printed, which it continues."""
         self.release = release
         self._begin = begin
-        self._channel = _Channel(sock, self._said, self._ended)
+        self._channel = _Channel(sock, self._take, self._ended)
 
     @property
     def alive(self) -> bool:
@@ -305,7 +308,7 @@ class PythonHost:
             if self._asked.pop(number, None) is not None and do == "tool":
                 self._channel.send(_line({"id": number, "do": "cancel"}))
 
-    async def call(self, do: str, target: str, *, limit: int = _LIMIT, **fields: Any) -> Any:
+    async def call(self, do: str, target: str, *, limit: int = _LIMIT, **fields: Any) -> object:
         """What a request returns. Raises like `events`."""
         async with aclosing(self.events(do, target, limit=limit, **fields)) as answers:
             async for answer in answers:
@@ -376,7 +379,7 @@ class PythonHost:
     ) -> None:
         await self.end(politely=kind is None)
 
-    def _said(self, line: bytes) -> None:
+    def _take(self, line: bytes) -> None:
         # The user's code can write to any file of its process, also to this socket: a line that is no answer is left
         # out.
         with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -387,7 +390,7 @@ class PythonHost:
             if waiting is not None:
                 waiting.give(line, answer)
             elif (fork := self._forks.get(number)) is not None:
-                fork.told(answer)
+                fork.take(answer)
                 if fork.returncode is not None:
                     del self._forks[number]
 
@@ -471,7 +474,7 @@ class Fork:
         else:
             kill_group(self.pid, number)
 
-    def told(self, answer: Mapping[str, Any]) -> None:
+    def take(self, answer: Mapping[str, Any]) -> None:
         """What its parent says of it."""
         if "forked" in answer:
             self.pid = int(answer["forked"])

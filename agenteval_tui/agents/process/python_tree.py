@@ -29,7 +29,14 @@ from msgspec.structs import replace
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.errors import exit_description, with_last_words
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment
-from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError, host_argv, start_host
+from agenteval_tui.agents.process.python_host import (
+    CallError,
+    HostError,
+    PythonHost,
+    RaisedError,
+    host_argv,
+    start_host,
+)
 from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.core.errors import AgentevalError
 
@@ -87,7 +94,7 @@ class Level(Struct, eq=False):
     unsafe: tuple[tuple[str, Any], ...]
     printed: str = ""
     """What the imports printed."""
-    told: tuple[Mapping[str, Any], ...] = ()
+    outcomes: tuple[Mapping[str, Any], ...] = ()
     """What the steps returned or raised."""
     files: Mapping[str, Signature | None] = {}
     """What it read, as it was then."""
@@ -102,7 +109,7 @@ class Level(Struct, eq=False):
     @property
     def failure(self) -> RaisedError | None:
         """What the first step raised that did."""
-        error = next((RaisedError.of(answer) for answer in self.told if "raised" in answer), None)
+        error = next((RaisedError.of(answer) for answer in self.outcomes if "raised" in answer), None)
         if error is not None:
             error.printed = self.printed
         return error
@@ -206,10 +213,10 @@ class Tree:
         """The project's files that its levels have read."""
         return frozenset(self._second.files) if self._second is not None else frozenset()
 
-    async def told(self) -> tuple[Mapping[str, Any], ...]:
+    async def outcomes(self) -> tuple[Mapping[str, Any], ...]:
         """What the steps returned or raised. Raises `AgentevalError`, `HostError` and `RaisedError` like `host`, but
         for what a step raised."""
-        return (await self._level()).told
+        return (await self._level()).outcomes
 
     def learn(self, modules: Iterable[str]) -> None:
         """Modules of packages that a run imported while it was called: the next second level has them already."""
@@ -368,7 +375,7 @@ class Tree:
             targets = [target for _, target in self.root.steps]
             answer = await _asked(host, self.root.folder, "outside", targets=targets)
             first = await _level_of(host, answer, answer["places"])
-        except (HostError, RaisedError) as error:
+        except CallError as error:
             # The module that wants the import will say what is wrong.
             await host.end()
             if not host.spoke:
@@ -429,7 +436,7 @@ class Tree:
                 host, self.root.folder, "prepare", steps=self.root.steps, env=dict(env or {}), late=late
             )
             level = await _level_of(host, answer, [*answer["files"], *answer["folders"]])
-        except (HostError, RaisedError) as error:
+        except CallError as error:
             if isinstance(error, HostError):
                 error.program = host.program
             await host.end()
@@ -444,7 +451,7 @@ class Tree:
         level.printed = level.host.printed = before + level.printed
         return level
 
-    def _no_python(self, host: PythonHost, error: Exception) -> AgentevalError:
+    def _no_python(self, host: PythonHost, error: CallError) -> AgentevalError:
         """What is said of a program that never answered: it is no Python, or can't run our part of the process."""
         program = host_argv(self.root.interpreter, ())[0]
         waited_s = getattr(error, "waited_s", None)
@@ -527,7 +534,9 @@ async def _asked(host: PythonHost, folder: Path, do: str, **fields: Any) -> Mapp
     """What a level answers. If its imports take too long, it says where it is, and is ended."""
     watch = StartWatch(host.program)
     try:
-        return dict(await host.call(do, "", **fields))
+        answer = await host.call(do, "", **fields)
+        assert isinstance(answer, dict)
+        return answer
     except HostError as error:
         if watch.had_to_kill:
             held = held_error("ImportTimeout", "its import did not end in time", host.program.stderr, folder)
@@ -545,7 +554,7 @@ async def _level_of(host: PythonHost, answer: Mapping[str, Any], read: Sequence[
         host,
         tuple((str(code), detail) for code, detail in answer["unsafe"]),
         host.program.stderr,
-        tuple(answer.get("told", ())),
+        tuple(answer.get("outcomes", ())),
         {path: signature(path) for path in read},
         float(answer["kb"]) / 1024,
     )

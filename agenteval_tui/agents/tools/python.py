@@ -56,7 +56,7 @@ class PythonTools:
     async def open(self) -> list[PythonTool]:
         """The tools, with what their signatures say. Raises `AgentevalError` when a function is not there."""
         try:
-            answers = await self._tree().told()
+            answers = await self._tree().outcomes()
         except HostError as error:
             first = self.entries[0]
             words = self._words(error, error.program)

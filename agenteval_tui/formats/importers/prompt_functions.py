@@ -11,7 +11,7 @@ from typing import Any
 
 from agenteval_tui.agents.permission import Permission, Use, uses_of_code
 from agenteval_tui.agents.process.project_environment import project_environment
-from agenteval_tui.agents.process.python_host import HostError, RaisedError
+from agenteval_tui.agents.process.python_host import CallError
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.suite_import import FoundTests, PromptCall, literal_prompt
@@ -67,7 +67,7 @@ async def _texts(
     try:
         tree = lease.tree(Root.of(project, env, (("import", function),)), permission)
         return [await _text(await tree.host(), call, function) for call in calls]
-    except (RaisedError, HostError) as error:
+    except CallError as error:
         return [AgentevalError(f"{function} raised {error}")] * len(calls)
     finally:
         await lease.close()
@@ -83,7 +83,7 @@ async def _text(host: Any, call: PromptCall, function: str) -> str | AgentevalEr
         except TimeoutError:
             await host.end()
             return AgentevalError(f"{function} did not return within {_TIMEOUT_S:g} s")
-        except (RaisedError, HostError) as error:
+        except CallError as error:
             return AgentevalError(f"{function} raised {error}")
     if isinstance(returned, dict) and isinstance(returned.get("prompt"), str | list):
         returned = returned["prompt"]
