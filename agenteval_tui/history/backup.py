@@ -7,7 +7,6 @@ import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -18,7 +17,7 @@ from agenteval_tui.history.connections import READING_TRIES, connect_to_look
 from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.lock_wait import retry_while_locked
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.suites.projects import project_of_keys
 
 COPIED = "it was running when this copy of the history was made"
@@ -102,8 +101,7 @@ def _moved_key(key: str, old: str, new: str) -> str:
     return key
 
 
-class _Move(Struct):
-    patient: ClassVar[bool] = False
+class _Move(Operation):
     old: str
     new: str
 

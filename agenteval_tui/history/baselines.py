@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -20,7 +20,7 @@ from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.recordings import FORK
-from agenteval_tui.history.writer import History, Totals
+from agenteval_tui.history.writer import History, Operation, Totals
 
 TestKey = tuple[str, str]
 """Suite key and test id."""
@@ -127,15 +127,11 @@ def _done(store: History, operation: _SetExecution | _SetRun) -> BaselineSet:
     return baseline_set
 
 
-class _SetExecution(Struct):
-    patient: ClassVar[bool] = False
+class _SetExecution(Operation):
     execution_id: str
     tests: Sequence[TestKey] | None
     who: str
     at_ms: int
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
         """Set it for each test that has a decided run."""
@@ -172,14 +168,10 @@ class _SetExecution(Struct):
         )
 
 
-class _SetRun(Struct):
-    patient: ClassVar[bool] = False
+class _SetRun(Operation):
     run_id: str
     who: str
     at_ms: int
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
         """Set it for the run's test."""
@@ -202,8 +194,7 @@ class _SetRun(Struct):
         return BaselineSet(((suite, test_id),))
 
 
-class _Clear(Struct):
-    patient: ClassVar[bool] = False
+class _Clear(Operation):
     tests: Sequence[TestKey] | None
     wanted: set[TestKey] = field(default_factory=set)
 

@@ -22,7 +22,7 @@ from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.transcripts.model import ErrorCode, RunError
 
 ENDED = ("passed", "failed", "error", "needs_review")
@@ -57,14 +57,11 @@ def failures(store: Store, runs: Sequence[int] | None = None) -> list[Failure]:
     return failures
 
 
-class KeepCauses(Struct):
+class KeepCauses(Operation):
     """Causes that were made out of evidence: (run, position, signature or "")."""
 
     patient: ClassVar[bool] = True
     rows: Sequence[tuple[int, int, str]]
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Fill in the missing causes. A run that ended again in the meantime has its own."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -24,7 +24,7 @@ from agenteval_tui.history.resume import forget_transcript
 from agenteval_tui.history.run_writes import withdraw
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.workdirs import sweep_workdirs
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 PRUNED = "some of its runs were removed"
 """What an execution says of which only some runs are left."""
@@ -106,16 +106,12 @@ def free_bytes(connection: sqlite3.Connection) -> int:
     return free * size
 
 
-class _Remove(Struct):
+class _Remove(Operation):
     """A batch of runs, and executions that may be empty. Gives how many runs and executions went."""
 
-    patient: ClassVar[bool] = False
     runs: Sequence[int]
     executions: Sequence[int]
     unless: str
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> tuple[int, int]:
         """Delete them, and take their share out of the totals."""
@@ -183,16 +179,11 @@ def spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> di
     return by_run
 
 
-class _Sweep(Struct):
+class _Sweep(Operation):
     """What no run needs any more: plans, tasks, transcripts, replies, versions of criteria. Gives the number of rows.
 
     One walk over the runs a table: an index of its own for each would cost every run that is stored more than that.
     """
-
-    patient: ClassVar[bool] = False
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Delete them."""

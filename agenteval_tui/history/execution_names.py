@@ -10,12 +10,12 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from msgspec import Struct, to_builtins
+from msgspec import to_builtins
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.suites.commits import Commit, read_commits
 
 LONGEST_NAME = 200
@@ -100,11 +100,10 @@ def meta_of(words: Iterable[str], option: str = "--meta") -> dict[str, str]:
     return checked_meta(meta)
 
 
-class DescribeExecution(Struct):
+class DescribeExecution(Operation):
     """A name, a note or metadata are set, in place of those before; None: it stays. Of metadata only these keys change;
     "" takes one away."""
 
-    patient: ClassVar[bool] = False
     execution_id: str
     name: str | None = None
     note: str | None = None
@@ -136,15 +135,12 @@ class DescribeExecution(Struct):
             connection.execute("UPDATE executions SET meta = json_patch(meta, ?) WHERE id = ?", (changed, row[0]))
 
 
-class KeepCommits(Struct):
+class KeepCommits(Operation):
     """The commits at an execution's start."""
 
     patient: ClassVar[bool] = True
     execution_id: str
     commits: Sequence[Commit]
-
-    def prepare(self) -> None:
-        """Nothing to check."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Keep them. Of an execution that was resumed the first ones stay: that is what its first runs are of."""

@@ -6,9 +6,9 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import field, to_builtins
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import criterion_versions
@@ -20,16 +20,15 @@ from agenteval_tui.history.process_liveness import owner_name
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.records import HEAD, ExecutionRecord, PlannedRun
 from agenteval_tui.history.task_specs import PackedTask, PackedTasks, pack, store_packed
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.suites.projects import project_of_keys
 
 _NAMES = 20  # of suites and agents that an execution's row lists
 
 
-class Begin(Struct):
+class Begin(Operation):
     """An execution and its planned runs."""
 
-    patient: ClassVar[bool] = False
     record: ExecutionRecord
     runs: Sequence[PlannedRun]
     setup: PackedTask | None = None
@@ -74,10 +73,9 @@ class Begin(Struct):
         _add_runs(connection, record.id, self.runs, self.tasks, task_ids)
 
 
-class AddRuns(Struct):
+class AddRuns(Operation):
     """More planned runs of an execution."""
 
-    patient: ClassVar[bool] = False
     execution_id: str
     runs: Sequence[PlannedRun]
     tasks: PackedTasks = field(default_factory=PackedTasks)

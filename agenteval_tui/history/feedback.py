@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
@@ -18,7 +18,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 _KEY = re.compile(r"[^\W\d][\w.-]{0,63}")
 _CHUNK = 400
@@ -60,10 +60,9 @@ def check_key(key: str) -> str:
     return key
 
 
-class AddFeedback(Struct):
+class AddFeedback(Operation):
     """A score of a run."""
 
-    patient: ClassVar[bool] = False
     feedback: Feedback
 
     def prepare(self) -> None:

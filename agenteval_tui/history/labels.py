@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 RATINGS = range(1, 6)
 """What a person can give: 1 (bad) to 5 (good)."""
@@ -67,10 +67,9 @@ class Label(Struct, frozen=True):
         return ", ".join([*words, *([] if self.rating is None else [f"{self.rating} of 5"])])
 
 
-class AddLabel(Struct):
+class AddLabel(Operation):
     """A person's verdict."""
 
-    patient: ClassVar[bool] = False
     label: Label
 
     def prepare(self) -> None:
@@ -131,10 +130,9 @@ def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tup
     raise HistoryError(f"there is no criterion {what} in run {label.run_id}", fix=f"its criteria: {names}")
 
 
-class AddLabels(Struct):
+class AddLabels(Operation):
     """Many verdicts at once: all or none."""
 
-    patient: ClassVar[bool] = False
     labels: Sequence[Label]
 
     def prepare(self) -> None:
@@ -147,14 +145,10 @@ class AddLabels(Struct):
         return [AddLabel(label).apply(connection, totals) for label in self.labels]
 
 
-class TakeBackLabel(Struct):
+class TakeBackLabel(Operation):
     """A label (or feedback) that was given by mistake goes; the one before it counts again."""
 
-    patient: ClassVar[bool] = False
     number: int
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> bool:
         """Delete it, and remember that: it must not come again with a copy of this history. False: it is not there."""

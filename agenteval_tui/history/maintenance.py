@@ -7,7 +7,6 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
 
 from msgspec import Struct
 
@@ -38,7 +37,7 @@ from agenteval_tui.history.rebuild_totals import (
 )
 from agenteval_tui.history.run_writes import TOTAL_OF
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 _MOST = 20  # problems of a kind that are listed
 _PARTS = (
@@ -388,8 +387,7 @@ def _broken_index(path: Path) -> list[str]:
     return []
 
 
-class _Fix(Struct):
-    patient: ClassVar[bool] = False
+class _Fix(Operation):
     at_ms: int = 0
 
     def prepare(self) -> None:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ from agenteval_tui.history.rebuild_totals import LOST
 from agenteval_tui.history.recordings import FORK, mark_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 _BATCH = 100  # runs in a transaction
 _UNENDED = ("queued", "running", "grading")
@@ -128,10 +128,9 @@ class MergeBatch(Struct):
     tables: dict[str, list[Row]]
 
 
-class _Merge(Struct):
+class _Merge(Operation):
     """A batch of runs of one execution."""
 
-    patient: ClassVar[bool] = False
     batch: MergeBatch
     documents: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     unreadable: int = 0
@@ -477,14 +476,10 @@ class MergeResult(MergeCounts, frozen=True):
         )
 
 
-class MergeDecisions(Struct):
+class MergeDecisions(Operation):
     """Baselines, quarantines, triage, what was taken back, and which files were imported."""
 
-    patient: ClassVar[bool] = False
     batch: MergeBatch
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> MergeResult:
         """A test's baseline here stays; of two decisions about one cause the newer counts, and taking back is one."""

@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from datetime import datetime, time, timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 DAY_MS = 86_400_000
 DEFAULT_DAYS = 14
@@ -87,10 +87,9 @@ class ActiveQuarantines(Struct, frozen=True):
         return iter(self.by_key.values())
 
 
-class PutQuarantine(Struct):
+class PutQuarantine(Operation):
     """A quarantine begins. One that holds for the same test and criterion is replaced; those that are over stay."""
 
-    patient: ClassVar[bool] = False
     quarantine: Quarantine
 
     def prepare(self) -> None:
@@ -130,10 +129,9 @@ class PutQuarantine(Struct):
         )
 
 
-class EndQuarantine(Struct):
+class EndQuarantine(Operation):
     """A quarantine is over before its day. `criterion` "": that of the whole test, and not those of its criteria."""
 
-    patient: ClassVar[bool] = False
     suite_key: str
     test_id: str
     criterion: str = ""

@@ -18,7 +18,7 @@ from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.transcripts.model import Usage
 from agenteval_tui.transcripts.traceback import traceback_data, traceback_from
 
@@ -53,7 +53,7 @@ class StoredReply(Struct, frozen=True):
     criterion: str = ""
 
 
-class KeepReplies(Struct):
+class KeepReplies(Operation):
     """Replies that a run's results rest on. Those that it had before stay with it."""
 
     patient: ClassVar[bool] = True

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
-from msgspec import Struct, field
+from msgspec import field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -16,7 +16,7 @@ from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.process_liveness import is_alive, owner_name
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.history.run_writes import TOTAL_OF, keep_attempts, withdraw
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 _ROWS = (
     "SELECT id, uid, status, cached, transcript, error_kind, error_message, why, started_ms, duration_ms,"
@@ -24,17 +24,13 @@ _ROWS = (
 )
 
 
-class Resume(Struct):
+class Resume(Operation):
     """An execution is taken up by a process; `again`: ids of runs that ended, and are to be run again."""
 
-    patient: ClassVar[bool] = False
     execution_id: str
     pid: int | None = None
     again: Sequence[str] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Do it, or raise AgentevalError where it can't be done. Returns how many runs are queued then."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import field
 from msgspec.structs import replace
 
 from agenteval_tui.core.ids import criterion_names
@@ -27,7 +27,7 @@ from agenteval_tui.history.execution_writes import plan_with
 from agenteval_tui.history.recordings import ASKED, mark_superseded
 from agenteval_tui.history.records import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.tapes import pack_tape
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.transcripts.finish_reason import ending_of, with_ending
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.observed import unseen
@@ -46,16 +46,13 @@ _unique = lru_cache(maxsize=256)(criterion_names)  # the runs of an execution ha
 _SPENT = ("input_tokens", "output_tokens", "cost")
 
 
-class StartRun(Struct):
+class StartRun(Operation):
     """A run left the queue."""
 
     patient: ClassVar[bool] = True
     run_id: str
     attempt: int
     at_ms: int
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Only of a run that has not ended: a late message must not take an outcome away."""
@@ -74,7 +71,7 @@ def start_runs(connection: sqlite3.Connection, started: Sequence[StartRun]) -> N
     )
 
 
-class EndRuns(Struct):
+class EndRuns(Operation):
     """A run with its transcript and results."""
 
     patient: ClassVar[bool] = True
@@ -323,15 +320,12 @@ def withdraw(connection: sqlite3.Connection, totals: Totals, run: int) -> None:
         totals.tests[test] = totals.tests.get(test, 0) - 1
 
 
-class KeepAttempts(Struct):
+class KeepAttempts(Operation):
     """The failed attempts of a run that has not ended and goes back to the queue."""
 
     patient: ClassVar[bool] = True
     run_id: str
     attempts: Sequence[FailedAttempt]
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Add them."""

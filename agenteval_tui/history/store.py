@@ -157,7 +157,7 @@ class Store:
 
     def begin_execution(self, record: ExecutionRecord, runs: Sequence[PlannedRun]) -> Future[None]:
         """Store an execution as running, its runs as queued, its criteria, and what resuming it needs."""
-        return self._submit(execution_writes.Begin(record, runs))
+        return self.write(execution_writes.Begin(record, runs))
 
     def resume_execution(
         self,
@@ -174,27 +174,27 @@ class Store:
         outcome is forgotten; what they had used is kept as a failed attempt. `options` are laid over the execution's.
         The future holds an `AgentevalError` when its process is alive, or it was imported.
         """
-        return self._submit(resume.Resume(execution_id, pid, again, options or {}))
+        return self.write(resume.Resume(execution_id, pid, again, options or {}))
 
     def add_runs(self, execution_id: str, runs: Sequence[PlannedRun]) -> Future[None]:
         """More planned runs of an execution."""
-        return self._submit(execution_writes.AddRuns(execution_id, runs))
+        return self.write(execution_writes.AddRuns(execution_id, runs))
 
     def run_started(self, run_id: str, attempt: int, at_ms: int) -> Future[None]:
         """A run is running. Says nothing of a run that has ended."""
-        return self._submit(run_writes.StartRun(run_id, attempt, at_ms))
+        return self.write(run_writes.StartRun(run_id, attempt, at_ms))
 
     def run_ended(self, ended: RunEnded) -> Future[None]:
         """Store a run's end with transcript and results. Of a run that had ended before, the new end replaces it."""
-        return self._submit(run_writes.EndRuns(ended))
+        return self.write(run_writes.EndRuns(ended))
 
     def keep_attempts(self, run_id: str, attempts: Sequence[FailedAttempt]) -> Future[None]:
         """Store the failed attempts of a run that has not ended, and goes back to the queue: they were paid for."""
-        return self._submit(run_writes.KeepAttempts(run_id, attempts))
+        return self.write(run_writes.KeepAttempts(run_id, attempts))
 
     def keep_replies(self, run_id: str, replies: Sequence[StoredReply]) -> Future[None]:
         """Store what judges and others said of a run, with the questions; what it had before stays."""
-        return self._submit(reply_rows.KeepReplies(run_id, replies))
+        return self.write(reply_rows.KeepReplies(run_id, replies))
 
     def label(
         self,
@@ -212,7 +212,7 @@ class Store:
         The criterion is the one of that name, or the only one of that content. Earlier labels stay; the last counts.
         """
         label = Label(run_id, rating, criterion, comment, who, passed=passed, criterion_hash=criterion_hash)
-        return self._submit(label_rows.AddLabel(label))
+        return self.write(label_rows.AddLabel(label))
 
     def around_of(self, execution_id: str) -> str:
         """What an execution had around its runs, as JSON (`runs.around.record`); "" for nothing."""
@@ -224,11 +224,11 @@ class Store:
     ) -> Future[None]:
         """`status`: finished, cancelled (what has not ended is cancelled too), stopped, failed or interrupted (what
         has not ended is queued, and can be resumed). `startup_ms` is added to that of an execution that was resumed."""
-        return self._submit(write_operations.EndExecution(execution_id, status, message, startup_ms, around))
+        return self.write(write_operations.EndExecution(execution_id, status, message, startup_ms, around))
 
     def delete_execution(self, execution_id: str) -> Future[int]:
         """Delete an execution with its runs, and the transcripts that no other run has. Gives the number of runs."""
-        return self._submit(write_operations.DeleteExecution(execution_id))
+        return self.write(write_operations.DeleteExecution(execution_id))
 
     def import_runs(
         self,
@@ -264,7 +264,7 @@ class Store:
                     on_progress(done)
             for future in waiting:
                 future.result()
-            self._submit(write_operations.EndImport(digest, record.id, path, tuple(notes()))).result()
+            self.write(write_operations.EndImport(digest, record.id, path, tuple(notes()))).result()
         except BaseException:
             # Also on Ctrl+C: half an import would count in all figures.
             self.delete_execution(record.id).result()
@@ -278,81 +278,99 @@ class Store:
         end = run_writes.EndRuns(ended)
         with contextlib.suppress(Exception):  # the writer tries again, and says what is wrong
             end.prepare()
-        return self._submit(end)
+        return self.write(end)
 
     def flush(self) -> None:
         """Block until everything that was given before is on the disk (or has failed)."""
         if self._writer is not None:
-            self._submit(write_operations.Barrier()).result()
+            self.write(write_operations.Barrier()).result()
 
     def write(self, operation: Operation) -> Future[Any]:
-        """Write something of another module of the history, behind what waits; the future holds what it gives."""
-        return self._submit(operation)
+        """Write something, behind what waits; the future holds what the operation gives."""
+        if self._writer is not None:
+            return self._writer.submit(operation)
+        future: Future[Any] = Future()
+        future.set_exception(
+            HistoryError(
+                "the history is open for reading only", where=str(self.path), fix="name another file with --db"
+            )
+        )
+        return future
 
     # Reading
 
     def read(self, query: Callable[[Connection], _T]) -> _T:
-        """What a query of another module of the history gives. Raises HistoryError as every reading does."""
-        return self._read(query)
+        """What a query gives, which gets a connection of this thread. Raises HistoryError."""
+        with self._guard:
+            if self._closed:
+                raise HistoryError("the history is closed already", where=str(self.path))
+            # `close` waits until it is 0: a connection is not closed under a query.
+            self._reading += 1
+        try:
+            return self._tried(query)
+        finally:
+            with self._guard:
+                self._reading -= 1
+                self._guard.notify_all()
 
     def executions(self, limit: int = 200, before: int | None = None) -> list[ExecutionRow]:
         """Newest first; for the next page give the rowid of the last row as `before`."""
-        return self._read(lambda c: queries.executions(c, limit, before))
+        return self.read(lambda c: queries.executions(c, limit, before))
 
     def execution(self, ref: str) -> ExecutionRow:
         """By id, a unique start of at least four characters, or "last". Raises AgentevalError."""
-        return self._read(lambda c: queries.execution(c, ref))
+        return self.read(lambda c: queries.execution(c, ref))
 
     def runs_state(self) -> tuple[int, ...]:
         """Figures that differ after an execution was added, deleted, started or ended, or one of its runs ended; they
         mean nothing by themselves."""
-        return self._read(queries.runs_state)
+        return self.read(queries.runs_state)
 
     def execution_ids(self, run_filter: RunFilter | None = None) -> array[int]:
         """Rowids of executions that have a run that fits, newest first; no filter: all."""
-        return self._read(lambda c: queries.execution_ids(c, run_filter or RunFilter()))
+        return self.read(lambda c: queries.execution_ids(c, run_filter or RunFilter()))
 
     def execution_rows(self, rowids: Sequence[int]) -> list[ExecutionRow]:
         """In the given order; deleted ones are left out."""
-        return self._read(lambda c: queries.execution_rows(c, rowids))
+        return self.read(lambda c: queries.execution_rows(c, rowids))
 
     def run_ids(self, run_filter: RunFilter | None = None) -> array[int]:
         """Rowids of runs that fit, newest first; no filter: all."""
-        return self._read(lambda c: queries.run_ids(c, run_filter or RunFilter()))
+        return self.read(lambda c: queries.run_ids(c, run_filter or RunFilter()))
 
     def run_rows(self, rowids: Sequence[int]) -> list[RunRow]:
         """In the given order; deleted ones are left out."""
-        return self._read(lambda c: queries.run_rows(c, rowids))
+        return self.read(lambda c: queries.run_rows(c, rowids))
 
     def runs_of_execution(self, execution_id: str) -> list[RunRow]:
         """In the order of the plan; no such execution: an empty list."""
-        return self._read(lambda c: queries.runs_of_execution(c, execution_id))
+        return self.read(lambda c: queries.runs_of_execution(c, execution_id))
 
     def steps_of_execution(self, execution_id: str) -> dict[str, int]:
         """How many tools each run called, by run id; runs where that is unknown are left out."""
-        return self._read(lambda c: queries.steps_of_execution(c, execution_id))
+        return self.read(lambda c: queries.steps_of_execution(c, execution_id))
 
     def runs_of_test(self, suite_key: str, test_id: str, limit: int = 1000) -> list[RunRow]:
         """The newest runs of a test, newest first."""
-        return self._read(lambda c: queries.runs_of_test(c, suite_key, test_id, limit))
+        return self.read(lambda c: queries.runs_of_test(c, suite_key, test_id, limit))
 
     def repetitions(
         self, suite_key: str, test_id: str, variation: str, row_key: str, limit: int = 1000, execution_id: str = ""
     ) -> list[RunRow]:
         """The newest ended runs of one row of one variation of a test, newest first."""
-        return self._read(lambda c: queries.repetitions(c, suite_key, test_id, variation, row_key, limit, execution_id))
+        return self.read(lambda c: queries.repetitions(c, suite_key, test_id, variation, row_key, limit, execution_id))
 
     def forks_of(self, run_id: str) -> list[RunRow]:
         """The runs that continue this one, oldest first, ended or not."""
-        return self._read(lambda c: queries.forks_of(c, run_id))
+        return self.read(lambda c: queries.forks_of(c, run_id))
 
     def run(self, ref: str) -> RunRow:
         """By id, or a unique start or end of at least four characters. Raises AgentevalError."""
-        return self._read(lambda c: queries.run(c, ref))
+        return self.read(lambda c: queries.run(c, ref))
 
     def transcript(self, run_id: str) -> Transcript:
         """What the agent did; an empty transcript for a run that has not ended. Raises AgentevalError: no such run."""
-        blob = self._read(lambda c: queries.transcript_blob(c, run_id))
+        blob = self.read(lambda c: queries.transcript_blob(c, run_id))
         if blob is None:
             raise AgentevalError(f"there is no run {run_id} in the history", fix="see agenteval history")
         data, has_one = blob
@@ -365,14 +383,14 @@ class Store:
     def transcripts(self, run_ids: Iterable[str]) -> Iterator[tuple[str, Transcript]]:
         """Transcripts of many runs, in the given order, decoded as asked for; runs without one are left out."""
         for chunk in batches(run_ids, _TRANSCRIPTS):
-            blobs = self._read(lambda c, chunk=chunk: queries.transcript_blobs(c, chunk))  # type: ignore[misc]
+            blobs = self.read(lambda c, chunk=chunk: queries.transcript_blobs(c, chunk))  # type: ignore[misc]
             for run_id in chunk:
                 if run_id in blobs:
                     yield run_id, self._unpacked(unpack_transcript, blobs[run_id])
 
     def results(self, run_id: str) -> tuple[CriterionResult, ...]:
         """The criterion results with metrics and evidence; () while there are none. AgentevalError: no such run."""
-        data = self._read(lambda c: queries.evidence_blob(c, run_id))
+        data = self.read(lambda c: queries.evidence_blob(c, run_id))
         return () if data is None else self._unpacked(unpack_results, data)
 
     def replies(self, run_id: str) -> tuple[StoredReply, ...]:
@@ -381,118 +399,93 @@ class Store:
 
     def replies_of(self, run_ids: Sequence[str]) -> dict[str, list[StoredReply]]:
         """What judges and others said of runs, by run id; runs of which nothing was asked are left out."""
-        return self._read(lambda c: reply_rows.replies_of(c, run_ids))
+        return self.read(lambda c: reply_rows.replies_of(c, run_ids))
 
     def known_reply(self, request_hash: str, answerer: str) -> StoredReply | None:
         """What this answerer said to this question the last time that it gave an answer."""
-        return self._read(lambda c: reply_rows.known_reply(c, request_hash, answerer))
+        return self.read(lambda c: reply_rows.known_reply(c, request_hash, answerer))
 
     def labels(self, run_ids: Sequence[str] | None = None) -> list[Label]:
         """People's verdicts on these runs (None: on all), oldest first."""
-        return self._read(lambda c: label_rows.labels_of(c, run_ids))
+        return self.read(lambda c: label_rows.labels_of(c, run_ids))
 
     def feedback(self, run_ids: Sequence[str] | None = None) -> list[Feedback]:
         """The scores by key that these runs (None: all) were given, oldest first."""
-        return self._read(lambda c: feedback_of(c, run_ids))
+        return self.read(lambda c: feedback_of(c, run_ids))
 
     def tasks_of(self, execution_id: str) -> dict[str, StoredTask]:
         """What the runs of an execution were planned from (`runs.task_payload`), by run id. Imported runs are
         not in it."""
-        return self._read(lambda c: task_specs.tasks_of(c, execution_id))
+        return self.read(lambda c: task_specs.tasks_of(c, execution_id))
 
     def task_of(self, run_id: str) -> Mapping[str, Any] | None:
         """What one run was planned from (`runs.task_payload`); None where `tasks_of` has nothing of it."""
-        return self._read(lambda c: task_specs.task_of(c, run_id))
+        return self.read(lambda c: task_specs.task_of(c, run_id))
 
     def setup_of(self, execution_id: str) -> dict[str, Any] | None:
         """What the tasks of an execution have in common (`runs.task_payload`); None: it can't be resumed."""
-        return self._read(lambda c: task_specs.setup_of(c, execution_id))
+        return self.read(lambda c: task_specs.setup_of(c, execution_id))
 
     def cached(self, request_hash: str) -> tuple[str, Transcript] | None:
         """The newest run whose agent was asked exactly this and answered without an error: its id and transcript."""
-        row = self._read(lambda c: resume.cached_run(c, request_hash))
+        row = self.read(lambda c: resume.cached_run(c, request_hash))
         return None if row is None else (row[0], self._unpacked(unpack_transcript, row[1]))
 
     def tape(self, run_id: str) -> list[dict[str, Any]]:
         """What the run's program asked of models and was answered, as JSON; [] where that was not kept."""
-        return self._read(lambda c: tapes.tape_of(c, run_id))
+        return self.read(lambda c: tapes.tape_of(c, run_id))
 
     def failed_attempts(self, run_id: str) -> list[FailedAttempt]:
         """The attempts of a run that ended in an error before the one that counts, in order."""
-        return self._read(lambda c: resume.failed_attempts(c, run_id))
+        return self.read(lambda c: resume.failed_attempts(c, run_id))
 
     def costs(self, execution_id: str) -> list[CostRow]:
         """What an execution used: agents by test, then judges by test and criterion."""
-        return self._read(lambda c: queries.costs(c, execution_id))
+        return self.read(lambda c: queries.costs(c, execution_id))
 
     def unfinished_imports(self, digest: str) -> list[str]:
         """Executions that a file with this digest was to become when their process died."""
-        return self._read(lambda c: resume.unfinished_imports(c, digest))
+        return self.read(lambda c: resume.unfinished_imports(c, digest))
 
     def judge_usage(self, execution_id: str) -> tuple[int, Usage]:
         """How many replies of judges and others an execution rests on, and their tokens and cost."""
-        return self._read(lambda c: reply_rows.judge_usage(c, execution_id))
+        return self.read(lambda c: reply_rows.judge_usage(c, execution_id))
 
     def criterion(self, content_hash: str) -> dict[str, Any] | None:
         """The version of a criterion with this hash, as JSON; None: never stored."""
-        return self._read(lambda c: queries.criterion(c, content_hash))
+        return self.read(lambda c: queries.criterion(c, content_hash))
 
     def test_summaries(self, suite_key: str) -> dict[str, TestSummary]:
         """How the tests of a suite did lately, by test id; tests without an ended run are left out."""
-        return self._read(lambda c: queries.test_summaries(c, suite_key))
+        return self.read(lambda c: queries.test_summaries(c, suite_key))
 
     def figures_of_tests(
         self, suite_key: str, tests: Sequence[str], agents: Sequence[str], window: int
     ) -> list[estimates.RunUsage]:
         """What the newest `window` ended runs of each of these tests with one of the agents used, newest first."""
-        return self._read(lambda c: estimates.figures_of_tests(c, suite_key, tests, agents, window))
+        return self.read(lambda c: estimates.figures_of_tests(c, suite_key, tests, agents, window))
 
     def figures_of_agent(self, agent: str, window: int) -> list[estimates.RunUsage]:
         """What the newest `window` runs of an agent used, whatever was tested; only lately: [] says nothing of long
         ago."""
-        return self._read(lambda c: estimates.figures_of_agent(c, agent, window))
+        return self.read(lambda c: estimates.figures_of_agent(c, agent, window))
 
     def imported(self, digest: str) -> str | None:
         """The id of the execution that a file with this digest became; None: not imported yet."""
-        return self._read(lambda c: queries.imported(c, digest))
+        return self.read(lambda c: queries.imported(c, digest))
 
     def counts(self) -> Counts:
         """Totals over the whole history."""
-        return self._read(queries.counts)
-
-    def _submit(self, operation: Operation) -> Future[Any]:
-        if self._writer is not None:
-            return self._writer.submit(operation)
-        future: Future[Any] = Future()
-        future.set_exception(
-            HistoryError(
-                "the history is open for reading only", where=str(self.path), fix="name another file with --db"
-            )
-        )
-        return future
+        return self.read(queries.counts)
 
     def _reader(self) -> Connection:
-        # None = getattr | One for each thread: a connection does one query at a time, and readers must not wait for
-        # each other.
+        # One for each thread: a connection does one query at a time, and readers must not wait for each other.
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = connect_reader(self.path, immutable=self._immutable)
             with self._guard:
                 self._readers.add(connection)
         return connection
-
-    def _read(self, query: Callable[[Connection], _T]) -> _T:
-        with self._guard:
-            if self._closed:
-                raise HistoryError("the history is closed already", where=str(self.path))
-            # `close` waits until it is 0: a connection is not closed under a query.
-            self._reading += 1
-        try:
-            return self._tried(query)
-        finally:
-            with self._guard:
-                self._reading -= 1
-                self._guard.notify_all()
 
     def _tried(self, query: Callable[[Connection], _T]) -> _T:
         for attempt in range(1, READING_TRIES + 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct, field, to_builtins
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.store import Store
-from agenteval_tui.history.writer import Totals
+from agenteval_tui.history.writer import Operation, Totals
 
 DECISIONS = ("accept", "fix", "quarantine", "label", "ignore")
 """accept: it is the baseline. fix: the criterion is wrong. quarantine: its tests don't gate. label: people said what
@@ -60,11 +60,10 @@ class Decision(Struct, frozen=True):
         return cause_id(self.signature)
 
 
-class Decide(Struct):
+class Decide(Operation):
     """A decision; it replaces the one that there was about the cause."""
 
     # Nothing was paid for it, and a person waits: if another process keeps the lock, they hear of it soon.
-    patient: ClassVar[bool] = False
     decision: Decision
 
     def prepare(self) -> None:
@@ -103,14 +102,10 @@ class UndecidedError(AgentevalError):
     """There is no decision to take back."""
 
 
-class Reopen(Struct):
+class Reopen(Operation):
     """A decision is taken back: the cause is open again."""
 
-    patient: ClassVar[bool] = False
     signature: str
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Delete it, and remember that. Raises AgentevalError when there is none."""

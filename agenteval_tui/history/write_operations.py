@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import field
 
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines, queries
@@ -54,7 +54,7 @@ def apply_operations(connection: sqlite3.Connection, totals: Totals, waiting: Se
     return values
 
 
-class EndExecution(Struct):
+class EndExecution(Operation):
     """An execution is over."""
 
     patient: ClassVar[bool] = True
@@ -98,19 +98,15 @@ class AlreadyImportedError(HistoryError):
         self.execution_id = execution_id
 
 
-class EndImport(Struct):
+class EndImport(Operation):
     """An import has finished: the execution and the digest of its file go into the history together. `digest`: "" when
     the file should not be recognized again. `notes`: the notes on the import, a sentence each.
     """
 
-    patient: ClassVar[bool] = False
     digest: str
     execution_id: str
     path: str
     notes: tuple[str, ...] = ()
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """End the execution. Raises `AlreadyImportedError`, under the lock, when another import of the file has ended:
@@ -136,14 +132,10 @@ class EndImport(Struct):
         )
 
 
-class DeleteExecution(Struct):
+class DeleteExecution(Operation):
     """An execution with all its runs."""
 
-    patient: ClassVar[bool] = False
     execution_id: str
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Delete it and what only it used. Returns how many runs went."""
@@ -169,13 +161,8 @@ class DeleteExecution(Struct):
         return len(rows)
 
 
-class Barrier(Struct):
+class Barrier(Operation):
     """Done when all before it is done."""
-
-    patient: ClassVar[bool] = False
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Nothing to write."""

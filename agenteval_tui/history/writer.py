@@ -16,7 +16,9 @@ import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.connections import WRITING_TRIES, Connection
@@ -54,22 +56,20 @@ class Totals:
         )
 
 
-class Operation(Protocol):
+class Operation(Struct):
     """Something to be written. May be applied more than once: a transaction that failed is done again.
 
     `patient`: it is worth waiting long for another process that holds the lock.
     """
 
-    @property
-    def patient(self) -> bool: ...
+    patient: ClassVar[bool] = False
 
     def prepare(self) -> None:
-        """What needs no lock: encoding, compressing. Called once."""
-        ...
+        """Do what needs no lock: encoding, compressing. Called once."""
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> object:
         """Write, within the batch's transaction; the value becomes the future's result."""
-        ...
+        raise NotImplementedError
 
 
 class History(Protocol):

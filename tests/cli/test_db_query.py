@@ -19,6 +19,7 @@ from agenteval_tui.history.feedback import AddFeedback, Feedback
 from agenteval_tui.history.sql_query import query
 from agenteval_tui.history.sql_views import VERSION, VIEWS
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.writer import Operation
 from agenteval_tui.suites.commits import Commit
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,14 +120,8 @@ def test_runs_are_those_that_count(cli: Any, db: Path) -> None:
     assert rows(cli, db, "SELECT count(DISTINCT run) AS n FROM criteria") == [{"n": 4}]
 
 
-class Superseded:
-    patient = False
-
-    def __init__(self, run: str) -> None:
-        self.run = run
-
-    def prepare(self) -> None:
-        pass
+class Superseded(Operation):
+    run: str
 
     def apply(self, connection: Any, totals: Any) -> None:
         connection.execute("UPDATE runs SET superseded = 1 WHERE uid = ?", (self.run,))

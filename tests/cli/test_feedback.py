@@ -16,6 +16,7 @@ from agenteval_tui.history.labels import TakeBackLabel
 from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.pruning import Pruning, prunable, prune
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.writer import Operation
 
 RUN = "E1-000"
 
@@ -179,14 +180,8 @@ def test_feedback_of_a_run_that_was_graded_again_counts_once(cli: Any, db: Path)
     assert (mean["n"], mean["mean"]) == (1, 0.5)
 
 
-class _Superseded:
-    patient = False
-
-    def __init__(self, run: str) -> None:
-        self.run = run
-
-    def prepare(self) -> None:
-        pass
+class _Superseded(Operation):
+    run: str
 
     def apply(self, connection: Any, totals: Any) -> None:
         connection.execute("UPDATE runs SET superseded = 1 WHERE uid = ?", (self.run,))

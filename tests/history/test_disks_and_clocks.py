@@ -18,6 +18,7 @@ from agenteval_tui.history import store as store_module
 from agenteval_tui.history.connections import connect_writer
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.writer import Operation
 
 
 def test_a_disk_that_is_full(small_disk: Path) -> None:
@@ -50,12 +51,7 @@ def test_a_disk_that_is_full(small_disk: Path) -> None:
         assert store.execution("last").passed == 40
 
 
-class _HowCommitsAreSynced:
-    patient = False
-
-    def prepare(self) -> None:
-        pass
-
+class _HowCommitsAreSynced(Operation):
     def apply(self, connection: sqlite3.Connection, totals: writer.Totals) -> object:
         return connection.execute("PRAGMA synchronous").fetchone()[0]
 

@@ -13,6 +13,7 @@ from shop import copy_samples
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.open_database import MovedError
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.writer import Operation
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
@@ -51,12 +52,7 @@ def test_nothing_is_written_once_it_is_another_file(way: str, tmp_path: Path) ->
         store.close()
 
 
-class _Nothing:
-    patient = False
-
-    def prepare(self) -> None:
-        return
-
+class _Nothing(Operation):
     def apply(self, connection: object, totals: object) -> None:
         raise AssertionError("it was written")
 

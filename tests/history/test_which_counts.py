@@ -36,6 +36,7 @@ from agenteval_tui.history.pruning import Pruning, prunable
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import SelectedRuns, TimeBucket
+from agenteval_tui.history.writer import Operation
 from agenteval_tui.transcripts.model import Message, Transcript
 
 RUN = "EXECUTION-1-RUN-00000"
@@ -159,20 +160,14 @@ def test_a_baseline_goes_that_was_set_until_it_was_taken_back(store: Store, set_
     assert len(baselines.baselines(store)) == int(stays)
 
 
-class Doing:
+class Doing(Operation):
     """An operation that does this in the store's transaction."""
 
-    patient = False
-
-    def __init__(self, what: Callable[[sqlite3.Connection], object]) -> None:
-        self._what = what
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
+    what: Callable[[sqlite3.Connection], object]
 
     def apply(self, connection: sqlite3.Connection, totals: object) -> object:
         """Do it."""
-        return self._what(connection)
+        return self.what(connection)
 
 
 def test_the_last_time_something_was_taken_back_counts(store: Store) -> None:

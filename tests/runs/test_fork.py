@@ -45,6 +45,7 @@ from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.references import References
 from agenteval_tui.history.salvage import salvage
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.writer import Operation
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork import edits
@@ -532,20 +533,14 @@ def test_a_fork_is_in_no_figure(store: Store, made: Path, tmp_path: Path) -> Non
         assert len(saved.forks_of(row.id)) == 6
 
 
-class Doing:
+class Doing(Operation):
     """An operation of one statement."""
 
-    patient = False
-
-    def __init__(self, statement: str) -> None:
-        self._statement = statement
-
-    def prepare(self) -> None:
-        """Nothing to encode."""
+    statement: str
 
     def apply(self, connection: sqlite3.Connection, totals: object) -> None:
         """Do it."""
-        connection.execute(self._statement)
+        connection.execute(self.statement)
 
 
 # What the model saw

@@ -88,10 +88,10 @@ async def cut_off_after(execution: Callable[..., Execution], scripts: Scripts, a
     # What a killed process leaves: nothing says that it ended.
     await asyncio.to_thread(made.store.flush)
     identity = made.engine.plan.execution_id
-    made.store._submit = _refused  # type: ignore[method-assign]
+    made.store.write = _refused  # type: ignore[method-assign]
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    del made.store._submit
+    del made.store.write
     with made.store._writer._connect() as connection:  # type: ignore[union-attr]
         connection.execute("UPDATE executions SET owner = '' WHERE uid = ?", (identity,))
         connection.execute(

@@ -20,6 +20,7 @@ from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
+from agenteval_tui.history.writer import Operation
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.evidence_pane import PaneLines
 from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
@@ -81,16 +82,11 @@ def fresh(judged: tuple[Path, Path, list[str]], tmp_path: Path) -> tuple[Path, P
     return mine, tmp_path / "history.db", runs
 
 
-class _Moved:
+class _Moved(Operation):
     """The suites stand in another folder now."""
 
-    patient = False
-
-    def __init__(self, old: str, new: str) -> None:
-        self.old, self.new = old, new
-
-    def prepare(self) -> None:
-        """Nothing."""
+    old: str
+    new: str
 
     def apply(self, connection: object, totals: object) -> None:
         """Rename them."""
