@@ -41,6 +41,7 @@ from agenteval_tui.core.numbers import count, dollars, spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
 from agenteval_tui.runs.around.asking import asked_with
 from agenteval_tui.runs.around.execution import RunSurroundings, SetupFailed
+from agenteval_tui.runs.around.services import OutputFromNow
 from agenteval_tui.runs.events import AttemptFailed, RunPreparing, RunShown, RunStarted, RunState, Tell, TurnStarted
 from agenteval_tui.runs.plan.conversation import answers_last
 from agenteval_tui.runs.plan.model import RunPlan
@@ -53,12 +54,15 @@ from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import SETUP, ErrorCode, HookRun, Message, Note, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 from agenteval_tui.transcripts.state import ProbeState
+from agenteval_tui.transcripts.traceback import raised_words
 
 T = TypeVar("T")
 _NO_USAGE = Usage()
 HOOKS_KEPT = 50
 """Hooks of a run that its transcript has: the last ones."""
 _NOTICE_AFTER_S = 0.25  # from when watchers are told that a run is being prepared
+_OF_SERVERS = ("server", "connection", "protocol")
+"""The kinds of errors that the server may have a traceback for."""
 YIELD_EVERY = 100
 """After this many events of an agent that never waits, others get a turn."""
 
@@ -373,9 +377,27 @@ class RunAttempts:
         self._begin_attempt()
         try:
             failed = await self._open(around)
-            return failed if failed is not None else await self._conversation()
+            return failed if failed is not None else await self._beside(around.output_from_now())
         finally:
             await self.close_surroundings()
+
+    async def _beside(self, output: OutputFromNow) -> Failed | None:
+        """The conversation, with what its services print meanwhile."""
+        failed = await self._conversation()
+        if self._recorder is None or self._recorder.recorded:
+            return failed
+        error = self._error
+        if error is not None and error.kind in _OF_SERVERS and error.traceback is None:
+            raised = await self._untimed(output.raised())
+            if raised is not None:
+                service, traceback = raised
+                message = f"{error.message}; the service {service} raised {raised_words(traceback)}"
+                told = RunError.told(error.kind, message, "", error.code, **error.fields)
+                self._error = error = replace(told, traceback=traceback)
+                failed = failed and replace(failed, error=error)
+        for service, text in output.texts():
+            self._recorder.apply(Printed("log", text, logger=service))
+        return failed
 
     async def _open(self, around: RunSurroundings) -> Failed | None:
         """Prepare what the attempt needs around it, which is not its time; gives what it ends with if that fails."""

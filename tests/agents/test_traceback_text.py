@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.agents.process.traceback_text import frames_in_dump, traceback_in
+from agenteval_tui.agents.process.traceback_text import frames_in_dump, traceback_in, tracebacks_in
 from agenteval_tui.transcripts.traceback import raised_words
 
 CAUSE = """
@@ -184,3 +184,29 @@ def test_only_the_stack_of_the_crash_counts(project: Path) -> None:
     assert sources(of_one_thread + asked, project) == [("agent.py", "first")]
     assert sources(asked + harmless, project) == []
     assert sources(crash + asked, project, fatal=False) == [("agent.py", "second")]
+
+
+SERVER = """
+import logging, traceback
+for what in ({}, None):
+    try:
+        try:
+            what['order']
+        except KeyError as error:
+            raise ValueError('no order\\nsecond line') from error
+    except Exception:
+        logging.exception('failed to answer')
+        print('GET /next 200', flush=True)
+        traceback.print_exc()
+"""
+
+
+def test_a_server_goes_on_after_each_traceback(tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(SERVER)
+    program = subprocess.run([sys.executable, "server.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    words = [raised_words(traceback).splitlines()[0] for traceback in tracebacks_in(program.stderr, str(tmp_path))]
+    assert (
+        words
+        == ["ValueError: no order"] * 2 + ["TypeError: 'NoneType' object is not subscriptable (server.py, line 6)"] * 2
+    )
+    assert [*tracebacks_in("listening\nGET / 200\n", str(tmp_path))] == []

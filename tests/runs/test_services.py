@@ -221,6 +221,92 @@ async def test_a_service_that_dies_ends_the_execution(shop: Any, scripts: Script
     assert record(made).services[0].status == "died"
 
 
+FAILING = """
+import http.server, sys, time, traceback
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        what = self.rfile.read(int(self.headers['content-length'])).decode()
+        try:
+            answer(what)
+        except Exception:
+            # As uvicorn: the answer goes out before what was raised is written.
+            self.send_response(500); self.send_header('content-length', '0'); self.end_headers()
+            self.wfile.flush(); time.sleep(0.05)
+            traceback.print_exc()
+def answer(what):
+    return {}['deep' if 'deep' in what else 'flat']
+print('listening', flush=True)
+http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Handler).serve_forever()
+"""
+BEHIND = """
+name: Shop
+agent: desk
+agents:
+  desk: {{kind: http, url: "http://127.0.0.1:PORT/", max_attempts: 1, body: {{message: "{{{{ prompt }}}}"}}, answer: a}}
+services:
+{services}
+tests:
+  - id: deep
+    prompt: deep
+    criteria: &answers
+      - {{name: a, prototype_class: TextResponse, config_uxon: {{metrics: [{{type: TextMatch, contains: hello}}]}}}}
+  - {{id: flat, prompt: flat, criteria: *answers}}
+"""
+
+
+@pytest.fixture
+def behind(shop: Any, tmp_path: Path, port: int) -> Callable[..., Any]:
+    """An execution of an agent behind a server that raises."""
+    (tmp_path / "failing.py").write_text(FAILING)
+
+    def make(concurrency: int = 1) -> Any:
+        text = BEHIND.replace("PORT", str(port))
+        service = "  web: {command: [PY, failing.py, 'PORT'], ready: {port: PORT}}"
+        return shop(service, text, concurrency=concurrency)
+
+    return make
+
+
+async def test_what_a_server_raised_is_the_error_of_the_run(behind: Any) -> None:
+    made = behind()
+    await made.run()
+    for row in made.store.runs_of_execution(made.engine.plan.execution_id):
+        transcript = made.store.transcript(row.id)
+        error = transcript.error
+        assert (error.kind, error.code, error.fields["status"]) == ("server", ErrorCode.STATUS, 500)
+        assert f"; the service web raised KeyError: '{row.test_id}' (failing.py, line " in error.message
+        (raised,) = error.traceback.exceptions
+        assert [(frame.file, frame.function) for frame in raised.frames] == [
+            ("failing.py", "do_POST"),
+            ("failing.py", "answer"),
+        ]
+        (printed,) = transcript.output
+        assert (printed.source, printed.logger) == ("log", "web")
+        assert printed.text.endswith(f"KeyError: '{row.test_id}'\n")
+
+
+async def test_what_a_server_raised_for_one_of_two_runs_is_not_said_of_the_other(behind: Any) -> None:
+    """Both run at once, and each sees what the server printed for both."""
+    made = behind(concurrency=2)
+    await made.run()
+    for row in made.store.runs_of_execution(made.engine.plan.execution_id):
+        error = made.store.transcript(row.id).error
+        other = {"deep": "flat", "flat": "deep"}[row.test_id]
+        assert f"KeyError: '{other}'" not in error.message
+        assert error.traceback is None or f"'{row.test_id}'" in error.traceback.exceptions[0].message
+
+
+async def test_what_a_server_raised_before_it_was_ready_is_the_error(shop: Any, tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def load():\n    open('missing/' + 100 * 'x')\n\n\nload()\n")
+    made = shop("  web: {command: [PY, broken.py], ready: {port: PORT}}", concurrency=1)
+    ended = await made.run()
+    assert "exit code 1 before it was ready: FileNotFoundError: " in ended.message
+    assert "(broken.py, line 2)" in ended.message
+    row = made.store.runs_of_execution(made.engine.plan.execution_id)[0]
+    (raised,) = made.store.transcript(row.id).error.traceback.exceptions
+    assert [frame.function for frame in raised.frames] == ["<module>", "load"]
+
+
 async def test_a_cancelled_execution_leaves_nothing_running(shop: Any, scripts: Scripts, tmp_path: Path) -> None:
     async def waits(request: AgentRequest) -> Any:
         yield TextDelta("hello")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os.path
 import re
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from msgspec import Struct
@@ -49,6 +50,23 @@ def traceback_in(text: str, folder: str) -> Traceback | None:
     lines = text.splitlines()
     read = _python(lines, folder) if _BEGIN in text else _node(lines, folder)
     return None if read is None else bounded(read)
+
+
+def tracebacks_in(text: str, folder: str) -> Iterator[Traceback]:
+    """All tracebacks in what a program wrote that went on after each, as a server does."""
+    lines, begun = text.splitlines(), 0
+    words = ""
+    for number, line in enumerate(lines):
+        # A log line may stand before it: "ERROR: Traceback (most recent call last):".
+        if line.endswith(_BEGIN) and not line.startswith((" ", "|")) and words not in _LINK:
+            traceback = traceback_in("\n".join(lines[begun:number]), folder)
+            if traceback is not None:
+                yield traceback
+            begun = number
+        words = line.strip(" |+") or words
+    traceback = traceback_in("\n".join(lines[begun:]), folder)
+    if traceback is not None:
+        yield traceback
 
 
 def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]:

@@ -22,7 +22,7 @@ from agenteval_tui.history.workdirs import remove_if_empty, remove_workdirs, wor
 from agenteval_tui.runs.around.hooks import Hooks, HookTask
 from agenteval_tui.runs.around.plan import SUITE, TEST, ServicePlan, Surroundings, services_of_agent
 from agenteval_tui.runs.around.record import AroundRecord, ServiceState, encoded
-from agenteval_tui.runs.around.services import ServiceError, Services
+from agenteval_tui.runs.around.services import OutputFromNow, ServiceError, Services
 from agenteval_tui.runs.around.workdirs import WorkdirError, make_workdir
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.suites.environment import environment_for
@@ -272,6 +272,10 @@ class RunSurroundings:
                 raise SetupFailed(result.run.error)
             self._bring(result.variables)
         return self._variables
+
+    def output_from_now(self) -> OutputFromNow:
+        """What its services print from now on."""
+        return self._execution.services.output_from_now(self.services)
 
     def _bring(self, variables: Mapping[str, Any]) -> None:
         """Take what a hook brought. The conversation that a fork continues has the values of then."""

@@ -12,7 +12,7 @@ import socket
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,12 +24,14 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import Program, start
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
 from agenteval_tui.agents.process.project_environment import project_environment
+from agenteval_tui.agents.process.traceback_text import tracebacks_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.around.plan import ServicePlan
 from agenteval_tui.runs.around.record import DIED, ENDED, FAILED, READY, REUSED, STARTING, ServiceState
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.tool_files import require_inside
 from agenteval_tui.transcripts.model import SETUP, ErrorCode, RunError
+from agenteval_tui.transcripts.traceback import Traceback, raised_words
 
 OUTPUT_KEPT = 64 * 1024
 """Bytes of what a service printed: the end of it."""
@@ -37,6 +39,11 @@ GRACE_S = 5.0
 """How long a service that is told to end may take; then it is killed."""
 _PAUSE_S = 0.05  # between two looks whether it is ready
 _LOOK_S = 5.0  # for one look
+_QUIET_S = 0.1
+"""A server writes what it raised after it has answered; this long after its last output there is nothing more."""
+_MIXED = re.compile(r"\n[\w.]*(?:Error|Exception)\b")
+"""The end of another traceback: two threads wrote theirs at once, line by line."""
+_LATE_S = 0.5  # to write it at all
 _READY = frozenset((400, 401, 402, 403))  # a server that answers so is there
 _LONGEST_LINE = 64 * 1024
 
@@ -76,6 +83,10 @@ class Services:
             if running.error is not None:
                 raise ServiceError(running.error)
 
+    def output_from_now(self, plans: Sequence[ServicePlan]) -> OutputFromNow:
+        """What these print from now on. They are ready."""
+        return OutputFromNow([self._of(plan) for plan in plans])
+
     def states(self) -> tuple[ServiceState, ...]:
         """All that were started, in the order in which they were."""
         return tuple(running.state for running in self._running.values())
@@ -99,6 +110,33 @@ class Services:
     def _failed(self, plan: ServicePlan, error: RunError) -> None:
         if not self._closing:
             self._died(plan, error)
+
+
+class OutputFromNow:
+    """What services print after a moment."""
+
+    def __init__(self, services: Sequence[_Running]) -> None:
+        self._begun = [(service, service.printed) for service in services]
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """(its name, the end of what it printed) of each that printed something."""
+        for service, begun in self._begun:
+            if text := service.output_after(begun):
+                yield service.plan.name, text
+
+    async def raised(self) -> tuple[str, Traceback] | None:
+        """(the service, what it raised); None where nothing was raised, or not always the same: then nobody knows which
+        of the requests that it answered at once it belongs to."""
+        raised: list[tuple[str, Traceback]] = []
+        read = -1
+        quiet_since = time.monotonic()
+        while (now := time.monotonic()) - quiet_since < (_QUIET_S if raised else _LATE_S):
+            if read != (read := sum(service.printed for service, _ in self._begun)):
+                quiet_since = now
+                raised = [(service.plan.name, each) for service, begun in self._begun for each in service.raised(begun)]
+            await asyncio.sleep(_PAUSE_S)
+        words = {raised_words(each) for _, each in raised}
+        return raised[0] if len(words) == 1 and not any(map(_MIXED.search, words)) else None
 
 
 class _Frozen(dict[str, str]):
@@ -128,6 +166,8 @@ class _Running:
         self._failed = failed
         self._program: Program | None = None
         self._output = bytearray()
+        self.printed = 0
+        """Bytes, in all."""
         self._line = bytearray()
         self._matched = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
@@ -143,6 +183,15 @@ class _Running:
         """As it is now."""
         output = bytes(self._output[-OUTPUT_KEPT:]).decode("utf-8", "replace")
         return replace(self._state, output=without_secrets(output, self._env))
+
+    def output_after(self, begun: int) -> str:
+        """What it printed after its first `begun` bytes, as far as it is kept. Without secrets."""
+        new = min(self.printed - begun, OUTPUT_KEPT)
+        return without_secrets(bytes(self._output[-new:]).decode("utf-8", "replace"), self._env) if new else ""
+
+    def raised(self, begun: int) -> Iterator[Traceback]:
+        """What it raised, as what it printed after its first `begun` bytes says."""
+        return tracebacks_in(self.output_after(begun), self.plan.folder)
 
     async def end(self) -> None:
         """End it with all that it started."""
@@ -242,6 +291,7 @@ class _Running:
         """Read what it prints, to its end."""
         while data := await program.read():
             self._output += data
+            self.printed += len(data)
             if len(self._output) > 2 * OUTPUT_KEPT:
                 del self._output[:-OUTPUT_KEPT]
             if self.plan.log and not self._matched.is_set():
@@ -264,7 +314,8 @@ class _Running:
     def _fail(self, status: str, why: str, message: str, fix: str, code: int | None = None) -> None:
         more = {} if code is None else {"status": code}
         words = without_secrets(f"the service {self.plan.name} {message}", self._env)
-        self.error = RunError.told(SETUP, words, fix, ErrorCode.SERVICE, service=self.plan.name, why=why, **more)
+        error = RunError.told(SETUP, words, fix, ErrorCode.SERVICE, service=self.plan.name, why=why, **more)
+        self.error = replace(error, traceback=self._traceback())
         self._set(status, error=self.error.message, fix=fix)
         self._failed(self.plan, self.error)
 
@@ -273,9 +324,17 @@ class _Running:
         self._changed(self.state)
 
     def _words(self) -> str:
-        """The last of what it printed, to end a sentence with."""
+        """What it raised, or the last of what it printed, to end a sentence with."""
+        traceback = self._traceback()
+        if traceback is not None:
+            return f": {raised_words(traceback)}"
         words = stderr_tail(bytes(self._output[-4_000:]).decode("utf-8", "replace"), self._env)
         return f": {words}" if words else ""
+
+    def _traceback(self) -> Traceback | None:
+        """What it raised at last, if it has ended."""
+        ended = self._program is not None and self._program.returncode is not None
+        return next(reversed([*self.raised(0)]), None) if ended else None
 
     def _awaited(self) -> str:
         return (
