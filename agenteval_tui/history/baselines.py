@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -119,7 +119,12 @@ def lost_baselines(store: History, tests: Iterable[TestKey]) -> list[TestKey]:
 def baseline_runs(store: History, tests: Iterable[TestKey]) -> list[str]:
     """The ids of the runs that the baselines of these tests consist of, in the order of their plans."""
     keys = set(tests)
-    return store.read(lambda c: _run_ids(c, keys))
+    rows = store.read(
+        lambda c: c.execute(
+            f"{_RUNS} SELECT s.key, t.test_id, r.uid{_FROM} ORDER BY r.execution, r.position"
+        ).fetchall()
+    )
+    return [uid for suite, test, uid in rows if (suite, test) in keys]
 
 
 def _done(store: History, operation: _SetExecution | _SetRun) -> BaselineSet:
@@ -144,6 +149,7 @@ class _SetExecution(Operation):
             raise AgentevalError(
                 f"execution {self.execution_id} can't be a baseline: its runs are {_FORKS}", fix=_OTHER
             )
+        # Under the lock: it may have ended, or begun again, since somebody looked.
         _refuse_unfinished(connection, self.execution_id, *execution_row)
         rows = connection.execute(
             "SELECT s.key, t.test_id, t.id, count(*) FILTER (WHERE r.status IN (?, ?, ?)) FROM runs r"
@@ -196,16 +202,12 @@ class _SetRun(Operation):
 
 class _Clear(Operation):
     tests: Sequence[TestKey] | None
-    wanted: set[TestKey] = field(default_factory=set)
-
-    def prepare(self) -> None:
-        """The keys as they are stored."""
-        self.wanted = {(clean(suite), clean(test)) for suite, test in self.tests or ()}
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Delete them, and remember it: another history that still has them does not bring them again."""
         at_ms, gone = now_ms(), 0
-        for test in (None,) if self.tests is None else self.wanted:
+        tests = (None,) if self.tests is None else {(clean(suite), clean(test)) for suite, test in self.tests}
+        for test in tests:
             for rowid, name in tombstones.baseline_names(connection, test).items():
                 tombstones.add_tombstone(connection, "baseline", name, at_ms)
                 gone += connection.execute("DELETE FROM baselines WHERE id = ?", (rowid,)).rowcount
@@ -245,6 +247,7 @@ def delete_baselines_of(connection: sqlite3.Connection, execution: int | None, r
     gone = 0
     if execution is not None:
         gone += connection.execute("DELETE FROM baselines WHERE execution = ?", (execution,)).rowcount
+    # Few baselines are single runs, and many runs may go.
     singles = {row[0] for row in connection.execute("SELECT run FROM baselines WHERE run IS NOT NULL")}
     for run in singles.intersection(runs):
         gone += connection.execute("DELETE FROM baselines WHERE run = ?", (run,)).rowcount
@@ -278,10 +281,3 @@ def read_all(connection: sqlite3.Connection, keys: set[TestKey] | None = None) -
         f"{_FROM} CROSS JOIN executions e ON e.id = r.execution GROUP BY b.id ORDER BY s.name, s.key, t.test_id"
     ).fetchall()
     return [Baseline(*row) for row in rows if keys is None or (row[0], row[2]) in keys]
-
-
-def _run_ids(connection: sqlite3.Connection, keys: set[TestKey]) -> list[str]:
-    rows = connection.execute(
-        f"{_RUNS} SELECT s.key, t.test_id, r.uid{_FROM} ORDER BY r.execution, r.position"
-    ).fetchall()
-    return [uid for suite, test, uid in rows if (suite, test) in keys]

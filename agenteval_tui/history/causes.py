@@ -52,6 +52,7 @@ def failures(store: Store, runs: Sequence[int] | None = None) -> list[Failure]:
     history can be written; that is not waited for.
     """
     failures, explained = store.read(lambda c: _read_failures(c, runs))
+    # Found again by the next question where it can't be kept.
     if explained and not store.read_only:
         store.write(KeepCauses(explained))
     return failures

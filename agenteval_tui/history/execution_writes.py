@@ -37,6 +37,7 @@ class Begin(Operation):
 
     def prepare(self) -> None:
         """Encode and compress what resuming needs; find the project of the suites if it was not given."""
+        # Here, without the lock: to find the project, files beside the suites are read.
         project = self.record.project
         self.project = project_of_keys(self.record.suite_keys) if project is None else project
         self.tasks.add(run.task for run in self.runs)
@@ -110,6 +111,7 @@ def _add_runs(
     criterion_versions.note(connection, _written(runs, test_ids))
     rows = []
     for run, test, plan, row in zip(runs, tests, plans, row_ids(connection, runs, tests), strict=True):
+        # Kept with the execution, so that a list of executions reads no runs.
         _note(suites, run.suite_name)
         _note(agents, run.agent)
         rows.append(
@@ -131,7 +133,7 @@ def _add_runs(
                 clean(run.agent_version),
                 clean(run.fork_of),
                 clean(run.fork),
-                FORK if run.fork_of else 0,
+                FORK if run.fork_of else 0,  # no statistics count it, from its beginning
             )
         )
     write_rows(
@@ -173,6 +175,7 @@ def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dic
     )
     places = {key: (suite_ids[clean(key[0])], clean(key[1])) for key in named}
     names = {places[key]: clean(run.test_name) for key, run in named.items()}
+    # DO UPDATE, also of a name that is the same: with DO NOTHING nothing would be returned of tests that are there.
     rows = write_rows(
         connection,
         "INSERT INTO tests (suite, test_id, name) {rows}"
@@ -185,6 +188,7 @@ def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dic
 
 def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> list[int]:
     """For each run the id of what it has in common with other repetitions."""
+    # Each of these spares work that would be done again for each run: runs are many, and plans few.
     shared: dict[tuple[str, tuple[str, ...], tuple[str, ...]], bytes] = {}
     tuples: dict[tuple[str, ...], str] = {}
     new: dict[bytes, tuple[Any, ...]] = {}
@@ -217,6 +221,7 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
         digests.append(digest)
     _note_criteria(connection, criteria)
     ids = dict(look_up(connection, "SELECT hash, id FROM plans WHERE hash IN {keys}", list(new)))
+    # The lock is held, so no other process inserts them in between.
     ids.update(
         write_rows(
             connection,

@@ -6,7 +6,7 @@ A quarantine that is over stays in the history, with its end date in the past.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -102,6 +102,7 @@ class PutQuarantine(Operation):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert it; a test that never ran is made known by it."""
         quarantine = self.quarantine
+        # Updates that change nothing: else nothing would be returned of a suite or a test that is there.
         (suite,) = connection.execute(
             "INSERT INTO suites (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET key = excluded.key"
             " RETURNING id",
@@ -176,12 +177,8 @@ def listed(store: Store) -> list[Quarantine]:
 
 def active(store: Store, at_ms: int | None = None) -> ActiveQuarantines:
     """Those that hold at that time (None: now)."""
-    return _active_at(store.read(quarantines), now_ms() if at_ms is None else at_ms)
-
-
-def _active_at(quarantines: Iterable[Quarantine], at_ms: int) -> ActiveQuarantines:
-    """Those among them that hold at that time."""
-    return ActiveQuarantines({quarantine.key: quarantine for quarantine in quarantines if quarantine.holds(at_ms)})
+    moment = now_ms() if at_ms is None else at_ms
+    return ActiveQuarantines({held.key: held for held in store.read(quarantines) if held.holds(moment)})
 
 
 # Reading

@@ -37,10 +37,6 @@ _FAILED = f"status IN {_FAILURES}"
 _WITH_OUTCOME = "status IN ('passed', 'failed', 'error', 'needs_review', 'skipped')"
 
 
-def _say_nothing(_: str) -> None:
-    """Nobody is told."""
-
-
 Kind = Literal["execution", "run", "test"]
 
 
@@ -62,7 +58,7 @@ class References(Struct, frozen=True):
 
     store: Store
     projects: tuple[str, ...] = ()
-    say: Callable[[str], None] = _say_nothing
+    say: Callable[[str], None] = lambda _: None
     option: str = ALL_BY_ENVIRONMENT
     """What makes whoever asks look in all projects: an option of the command, or this variable."""
 
@@ -218,9 +214,8 @@ class References(Struct, frozen=True):
         if not any_run:
             listed = self.store.runs_of_execution(name)
             if len(listed) > 1:
-                raise AmbiguousError(
-                    f"execution {name} has {len(listed)} runs", fix=_candidates([_of_run(row) for row in listed])
-                )
+                names = [f"{row.id}  {row.test_id}, {row.status}" for row in listed]
+                raise AmbiguousError(f"execution {name} has {len(listed)} runs", fix=_candidates(names))
         newest = f"SELECT id FROM runs WHERE execution = ? ORDER BY {_WITH_OUTCOME} DESC, id DESC LIMIT 1"
         run = self._one(newest, execution)
         if run is None:
@@ -256,6 +251,8 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
     exact = _exact(connection, reference)
     if exact is not None:
         return exact
+    # Asked for all kinds before one is chosen: a test called as an execution, or as an id begins, must not be taken
+    # for it in silence.
     test = _test(connection, reference, projects)
     called = _called(connection, reference, projects) or _described(connection, reference, projects)
     if called is not None:
@@ -272,10 +269,12 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
             names = [f"test {test.name}", *_kinds(executions, runs)]
             raise AmbiguousError(f"{reference!r} is both a test and the beginning of an id", fix=_candidates(names))
         return test
+    # Ends of ids last: they are how lists show ids in short, and no index finds them.
     if not executions and not runs:
         executions = queries.end_with(connection, "executions", reference, _LISTED + 1)
         runs = queries.end_with(connection, "runs", reference, _LISTED + 1)
     of_kind: dict[Kind, list[tuple[int, str]]] = {"execution": executions, "run": runs}
+    # Of an execution and a run that fit, the kind that the command takes first is meant.
     kinds: tuple[Kind, ...] = ("run", "execution") if first == "run" else ("execution", "run")
     for kind in kinds:
         if len(of_kind[kind]) == 1:
@@ -293,6 +292,7 @@ def _lookup(connection: Connection, reference: str, first: Kind, projects: Seque
 
 
 def _hint(connection: Connection, reference: str) -> str:
+    # Bounded: names are compared letter by letter.
     names = [row[0] for row in connection.execute("SELECT DISTINCT test_id FROM tests LIMIT 20000").fetchall()]
     otherwise = "`agenteval history` and `agenteval history --runs` list them"
     if len(reference) < queries.SHORTEST_REF:
@@ -331,6 +331,7 @@ def _described(connection: Connection, reference: str, projects: Sequence[str]) 
         note_part=history_filter.note_part,
         column="e.id",
     )
+    # Of these projects first; a commit or metadata of another project is still what was named.
     for of_projects, more in (executions_in(projects), ("1", [])):
         where = " AND ".join((COUNTED, of_projects, *conditions))
         row = connection.execute(
@@ -398,10 +399,6 @@ def _splits(text: str) -> list[tuple[str, str]]:
 
 def _kinds(executions: list[tuple[int, str]], runs: list[tuple[int, str]]) -> list[str]:
     return [*(f"execution {uid}" for _, uid in executions), *(f"run {uid}" for _, uid in runs)]
-
-
-def _of_run(row: RunRow) -> str:
-    return f"{row.id}  {row.test_id}, {row.status}"
 
 
 def _candidates(names: list[str]) -> str:

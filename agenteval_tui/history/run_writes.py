@@ -90,6 +90,7 @@ class EndRuns(Operation):
 
     def prepare(self) -> None:
         """Encode and compress; say why it failed, where it did. Only the first time."""
+        # An import has done it in its own thread, and the writer calls it all the same.
         if self.is_prepared:
             return
         ended = self.ended
@@ -152,6 +153,7 @@ def tool_call_rows(transcript: Transcript) -> list[tuple[Any, ...]]:
 
 def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndRuns]) -> None:
     """Write runs that ended, each at most once. Of one that had ended before, the new end replaces the old."""
+    # As one text for each statement: Python gives the interpreter away with each row that it gets.
     planned = {
         uid: rest
         for uid, *rest in (
@@ -174,6 +176,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         if ended.run_id not in planned:
             raise HistoryError(f"there is no planned run {ended.run_id}")
         run, execution, test, plan, was, was_cached, recording = planned[ended.run_id]
+        # Hooks brought variables: it was asked something else than planned.
         if ended.asked is not None:
             plan = plan_with(connection, plan, *ended.asked)
             connection.execute("UPDATE runs SET plan = ? WHERE id = ?", (plan, run))
@@ -233,6 +236,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
         for column, number in zip(_SPENT, spent, strict=False):
             if number is not None:
                 totals.add(execution, column, number)
+        # One that was cancelled says nothing of its test.
         if ended.status != "cancelled":
             totals.tests[test] = totals.tests.get(test, 0) + 1
     write_rows(connection, _UPDATE_RUNS, updates)
@@ -266,7 +270,7 @@ def _store_transcripts(connection: sqlite3.Connection, ends: Sequence[EndRuns]) 
     ids: dict[bytes, int] = dict(
         look_up(connection, "SELECT hash, id FROM transcripts WHERE hash IN {keys}", list(by_hash))
     )
-    # The write lock is ours, so the next numbers are too.
+    # The write lock is ours, so the next numbers are too: tool calls can be written without asking for them.
     row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'transcripts'").fetchone()
     number = int(row[0]) if row else 0
     new, calls = [], []

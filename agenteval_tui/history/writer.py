@@ -164,7 +164,7 @@ class Writer:
                 connection = connection or self._connect()
             except (sqlite3.Error, AgentevalError) as error:
                 for _, future in ready:
-                    _fail(future, self._said(error))
+                    _fail(future, self._explained(error))
                 continue
             self._write(connection, ready)
         if connection is not None:
@@ -174,7 +174,7 @@ class Writer:
         try:
             operation.prepare()
         except Exception as error:
-            _fail(future, self._said(error))
+            _fail(future, self._explained(error))
             return False
         return True
 
@@ -195,7 +195,7 @@ class Writer:
                         self._write(connection, [entry])
                     return
                 for _, future in batch:
-                    _fail(future, self._said(error))
+                    _fail(future, self._explained(error))
                 return
             for (_, future), value in zip(batch, values, strict=True):
                 _finish(future, value)
@@ -223,7 +223,7 @@ class Writer:
             raise
         return values
 
-    def _said(self, error: Exception) -> AgentevalError:
+    def _explained(self, error: Exception) -> AgentevalError:
         if isinstance(error, AgentevalError):
             return error
         if isinstance(error, sqlite3.Error):
