@@ -17,7 +17,7 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.task_payload import task_messages
-from agenteval_tui.suites.editing import append_test, free_id
+from agenteval_tui.suites.editing import add_test, free_id
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.suites.new_suite import check_name, write_suite
@@ -202,7 +202,7 @@ def make_test(
     if asks and asks != loaded.suite.agent:
         test = {**test, "agent": asks, "criteria": test.pop("criteria")}
     agentless = not asks and not loaded.suite.agent
-    return MadeTest(test, path, append_test(loaded, test) if write else None, agentless=agentless)
+    return MadeTest(test, path, add_test(loaded, test) if write else None, agentless=agentless)
 
 
 def check_place(path: Path) -> None:

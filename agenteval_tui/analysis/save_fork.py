@@ -16,7 +16,7 @@ from agenteval_tui.runs.fork.model import AnyEdit, System
 from agenteval_tui.runs.fork.plan import Source
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.suites.agents_file import agents_path
-from agenteval_tui.suites.editing import append_test, free_id, save_agent_option, save_own_agent_option
+from agenteval_tui.suites.editing import add_test, free_id, save_agent_option, save_own_agent_option
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.templates import literal
 from agenteval_tui.transcripts.codec import to_openai_messages
@@ -76,7 +76,7 @@ def save_as_test(
     loaded = load_suite(_suite_of(source))
     called = name or f"{source.row.test_name or source.row.test_id}, continued"
     new_id = test_id or free_id(loaded, f"{source.row.test_id}-{suffix}")
-    return append_test(loaded, test_of_fork(source, conversation, new_id, called, description)), new_id
+    return add_test(loaded, test_of_fork(source, conversation, new_id, called, description)), new_id
 
 
 def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:

@@ -19,13 +19,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.atomic_write import write_whole
-from agenteval_tui.core.errors import TextEdit, apply_edits
 from agenteval_tui.suites.files import BOM, read_bytes
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
 from agenteval_tui.suites.model import Criterion, Test
 from agenteval_tui.suites.slugs import ID, slug
 from agenteval_tui.suites.yaml import edit, write
-from agenteval_tui.suites.yaml.edit import content_end, line_end, plain_value, same, spans
+from agenteval_tui.suites.yaml.edit import plain_value, same, spans
 from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, read_again, write_over
 from agenteval_tui.suites.yaml.splice import splice
 from agenteval_tui.suites.yaml.tree import (
@@ -145,7 +144,14 @@ def save_test(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> LoadedSuite:
 
 def add_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
     """Write a new test (keys as a suite has them, its `id` among them) behind the last one."""
-    return append_test(loaded, test)
+    check_unchanged(loaded, read_again(loaded))
+    tree = _tree(loaded)
+    tests = tree.get(["tests"]) if tree.has(["tests"]) else None
+    if tests:
+        tree.insert(["tests"], len(tests), test, apart=True)
+    else:
+        tree.begin_list("tests", test)
+    return _write(loaded, tree.text, there=(str(test["id"]),))
 
 
 def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[LoadedSuite, list[str]]:
@@ -419,6 +425,13 @@ class TreeEdit:
             item = block_item(value, column=edit.item_column(self.text, listed), eol=self.eol)
         self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
 
+    def begin_list(self, key: str, first: Mapping[str, Any]) -> None:
+        """Put a list with one object at a key of the root that has none, or an empty list."""
+        top = self.root
+        if not isinstance(top, MappingNode) or self.data.get(key):
+            raise self._cant([key])
+        self._take(edit.begin_list(self.text, top, key, first, self.eol), {**self.data, key: [dict(first)]}, [key])
+
     def copy(self, path: KeyPath, index: int, at: int, *, apart: bool = False) -> None:
         """Put a copy of item `index` into the same list as number `at`: byte by byte, with its comments."""
         listed = self._list(path)
@@ -619,7 +632,7 @@ def _names(criteria: list[Criterion]) -> list[tuple[str, int]]:
     return names
 
 
-# Adding a test to a suite's file: only the added bytes are new, everything that stood there stays
+# The ids of new tests
 
 
 def free_id(loaded: LoadedSuite, name: str) -> str:
@@ -631,98 +644,6 @@ def free_id(loaded: LoadedSuite, name: str) -> str:
         number += 1
         candidate = f"{base}-{number}"
     return candidate
-
-
-def append_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
-    """Write `test` (keys as a suite has them, its `id` among them) behind the last test; the suite as it then is.
-
-    The list keeps its style; encoding, byte order mark, line ends and the file's mode stay. Raises `FileChanged` when
-    the file is not the one that was read, and `SaveFailed` when the test can't be added so that nothing else changes;
-    then the file is as it was.
-    """
-    where = str(loaded.path)
-    check_unchanged(loaded, read_again(loaded))
-    if loaded.root is None or not loaded.whole or not isinstance(resolve(loaded.root), MappingNode):
-        raise SaveFailed("the file has a YAML error, so no test can be added to it", where=where, fix="fix that first")
-    data = dict(test)
-    for text in _ways(loaded, data):
-        if _holds(loaded, text, data):
-            break
-    else:
-        raise SaveFailed(
-            "a test can't be added to this file without other changes",
-            where=where,
-            fix="if its tests are shared through an anchor, write the test by hand",
-        )
-    content = (BOM if loaded.bom else b"") + text.encode("utf-8")
-    saved = load_bytes(content, loaded.path)
-    tests = len(loaded.suite.tests) if loaded.suite is not None else 0
-    if saved.suite is None or len(saved.suite.tests) != tests + 1:
-        reason = next(
-            (problem.message for problem in saved.problems if problem not in loaded.problems), "it would not be read"
-        )
-        raise SaveFailed(f"this test would be invalid: {reason}", where=where)
-    write_over(loaded, content)
-    return saved
-
-
-def _ways(loaded: LoadedSuite, test: dict[str, Any]) -> Iterator[str]:
-    """The file's text with the test added, the best way first."""
-    assert loaded.root is not None
-    text, top = loaded.text, resolve(loaded.root)
-    assert isinstance(top, MappingNode)
-    eol = "\r\n" if "\r\n" in text else "\n"
-    node = top.get("tests")
-    if node is None:
-        column = 2
-        yield _ended(text, eol) + f"{eol}tests:{eol}{block_item(test, column=column, eol=eol)}{eol}"
-        return
-    if isinstance(node, Alias):
-        return
-    listed = resolve(node)
-    if isinstance(listed, SequenceNode) and listed.items and listed.flow:
-        at = content_end(listed.items[-1], text)
-        yield apply_edits(text, [TextEdit(at, at, ", " + write.flow(test, bare_keys=True))])
-    elif isinstance(listed, SequenceNode) and listed.items:
-        yield from _behind_last(text, listed, test, eol)
-    elif is_null(node) or isinstance(listed, SequenceNode):
-        key = top.key("tests")
-        assert key is not None
-        colon = text.find(":", key.end) + 1
-        end = max(content_end(node, text), colon)
-        rest = text[end : line_end(text, end)]
-        item = block_item(test, column=key.start - (text.rfind("\n", 0, key.start) + 1) + 2, eol=eol)
-        yield text[:colon] + rest + eol + item + text[line_end(text, end) :]
-
-
-def _behind_last(text: str, listed: SequenceNode, test: dict[str, Any], eol: str) -> Iterator[str]:
-    dashes = [text.rfind("-", 0, item.start) for item in listed.items]
-    column = dashes[0] - (text.rfind("\n", 0, dashes[0]) + 1)
-    item = block_item(test, column=column, eol=eol)
-    # Like the tests before: with an empty line between them, or without.
-    between = text[content_end(listed.items[-2], text) : dashes[-1]] if len(listed.items) > 1 else "\n\n"
-    gap = eol * 2 if between.replace("\r", "").replace(" ", "").startswith("\n\n") else eol
-    at = line_end(text, content_end(listed.items[-1], text))
-    yield text[:at] + gap + item + text[at:]
-    # A text that owns the blank lines behind it can only be followed at the very end.
-    yield _ended(text, eol) + item + eol
-
-
-def _ended(text: str, eol: str) -> str:
-    return text if not text or text.endswith("\n") else text + eol
-
-
-def _holds(loaded: LoadedSuite, text: str, test: dict[str, Any]) -> bool:
-    """Does `text` say all that the file says, with the test behind its tests, and nothing else?"""
-    root = flawless(text)
-    if root is None:
-        return False
-    assert loaded.root is not None
-    before, after = plain_data(loaded.root), plain_data(root)
-    if not isinstance(before, dict) or not isinstance(after, dict) or not isinstance(after.get("tests"), list):
-        return False
-    tests = before.get("tests") or []
-    return isinstance(tests, list) and same({**before, "tests": [*tests, test]}, after)
 
 
 # Undoing a change of a suite's file: the earlier bytes are written back, unless the file was written since

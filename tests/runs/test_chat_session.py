@@ -17,7 +17,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs import agent_factory, chat_session
 from agenteval_tui.runs.agent_factory import Configured, check_configured, configured_agents, options_of
 from agenteval_tui.runs.chat_session import Conversation
-from agenteval_tui.suites.editing import append_test
+from agenteval_tui.suites.editing import add_test
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.transcripts.model import RunError, Usage
 
@@ -123,7 +123,7 @@ async def test_a_conversation_becomes_a_test_that_passes_on_itself(
     path.write_text("tests:\n")
     test = drafted_test(GoodRuns((chat.answered,)), "where", "Where")
     assert test["prompt"] == "{% raw %}Where is {{ it }}?{% endraw %}"
-    saved = append_test(load_suite(path), test)
+    saved = add_test(load_suite(path), test)
     assert saved.ok, saved.problems
     assert saved.suite is not None
     specs = Specs().of(saved.suite.tests[0].criteria)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.core import directories
-from agenteval_tui.suites.editing import append_test, free_id
+from agenteval_tui.suites.editing import add_test, free_id
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.yaml.save import FileChanged, SaveFailed
 
@@ -57,7 +57,7 @@ def test_only_the_added_bytes_are_new(tmp_path: Path, name: str) -> None:
     path.write_bytes(FILES[name].encode())
     loaded = load_suite(path)
     before = path.read_bytes()
-    saved = append_test(loaded, TEST)
+    saved = add_test(loaded, TEST)
     assert is_kept(before, path.read_bytes()), path.read_text()
     assert saved.suite is not None
     assert loaded.suite is not None
@@ -72,7 +72,7 @@ def test_the_sample_suites_take_one_and_are_right(tmp_path: Path) -> None:
     for source in directories.bundled("sample_suites").rglob("*.suite.yaml"):
         path = tmp_path / source.name
         path.write_bytes(source.read_bytes())
-        saved = append_test(load_suite(path), TEST)
+        saved = add_test(load_suite(path), TEST)
         assert saved.ok, saved.problems
         assert is_kept(source.read_bytes(), path.read_bytes())
 
@@ -90,14 +90,14 @@ def test_what_can_not_be_added_leaves_the_file_as_it_was(tmp_path: Path) -> None
     path = tmp_path / "a.suite.yaml"
     path.write_text(f"tests:\n{ONE}")
     loaded = load_suite(path)
-    with pytest.raises(SaveFailed, match="there is a test with the id"):
-        append_test(loaded, {**TEST, "id": "ONE"})
+    with pytest.raises(SaveFailed, match="there is another test with the id"):
+        add_test(loaded, {**TEST, "id": "ONE"})
     with pytest.raises(SaveFailed, match="would be invalid"):
-        append_test(loaded, {**TEST, "criteria": []})
+        add_test(loaded, {**TEST, "criteria": []})
     assert path.read_text() == f"tests:\n{ONE}"
     path.write_text(f"# somebody\ntests:\n{ONE}")
     with pytest.raises(FileChanged):
-        append_test(loaded, TEST)
+        add_test(loaded, TEST)
     path.write_text("tests: [\n")
     with pytest.raises(SaveFailed, match="YAML error"):
-        append_test(load_suite(path), TEST)
+        add_test(load_suite(path), TEST)

@@ -11,7 +11,7 @@ belongs to no item and stays where it is, as do the empty lines between items.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -41,6 +41,16 @@ def same(left: object, right: object) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same, left, right))
     return type(left) is type(right) and bool(left == right)
+
+
+def line_start(text: str, offset: int) -> int:
+    """The beginning of the line of `offset`."""
+    return text.rfind("\n", 0, offset) + 1
+
+
+def column_of(text: str, offset: int) -> int:
+    """The column of `offset`, from 0."""
+    return offset - line_start(text, offset)
 
 
 def line_end(text: str, offset: int) -> int:
@@ -197,12 +207,12 @@ class ValueEdits:
         if flow:
             self.edits.append(TextEdit(after, after, "".join(f", {text}" for text in written)))
             return
-        column = first_start - (self.text.rfind("\n", 0, first_start) + 1)
+        column = column_of(self.text, first_start)
         at = line_end(self.text, after)
         self.edits.append(TextEdit(at, at, "".join(f"{self.eol}{' ' * column}{text}" for text in written)))
 
     def _prepend(self, written: list[str], before: int, flow: bool) -> None:
-        column = before - (self.text.rfind("\n", 0, before) + 1)
+        column = column_of(self.text, before)
         between = ", " if flow else f"{self.eol}{' ' * column}"
         self.edits.append(TextEdit(before, before, "".join(text + between for text in written)))
 
@@ -225,7 +235,7 @@ class YamlFragment(Struct, frozen=True):
         if complaints:
             start, message, fix = complaints[0]
             line = self.text.count("\n", 0, start) + 1
-            column = start - (self.text.rfind("\n", 0, start) + 1) + 1
+            column = column_of(self.text, start) + 1
             raise AgentevalError(message, where=f"line {line}, column {column}", fix=fix or "")
         return root
 
@@ -247,15 +257,15 @@ def yaml_text(node: Node, text: str) -> str:
     start, end = body_start(node, text), content_end(node, text)
     if isinstance(node, Alias):
         return text[start:end]
-    line = text.rfind("\n", 0, start) + 1
+    line = line_start(text, start)
     if isinstance(real, ScalarNode) or real.flow or text[line:start].strip():
         # The columns of the first line count from the value on: the others are moved by as much.
         body = text[start:end].replace("\r\n", "\n")
         column = start - line
         return re.sub(rf"\n {{0,{column}}}", "\n", body) if "\n" in body else body
     column = start - line
-    while line > 0 and text[text.rfind("\n", 0, line - 1) + 1 : line].lstrip().startswith("#"):
-        line = text.rfind("\n", 0, line - 1) + 1  # comments between the key and its value
+    while line > 0 and text[line_start(text, line - 1) : line].lstrip().startswith("#"):
+        line = line_start(text, line - 1)  # comments between the key and its value
     body = text[line:end].replace("\r\n", "\n")
     return "\n".join(line[min(column, len(line) - len(line.lstrip(" "))) :] for line in body.split("\n"))
 
@@ -269,7 +279,7 @@ def replace_value(text: str, key: ScalarNode, node: Node, value: object, eol: st
     """The text with a different value (not plain text: `splice` does those) for an existing key."""
     colon = text.find(":", key.end) + 1
     end = max(content_end(node, text), colon)
-    column = key.start - (text.rfind("\n", 0, key.start) + 1)
+    column = column_of(text, key.start)
     if isinstance(value, YamlFragment):
         if not in_flow:
             real = resolve(node)
@@ -305,7 +315,7 @@ def add_key(
             yield apply_edits(text, [TextEdit(at, at, written + ", ")])
         return
     first = pairs[0][0].start
-    column = first - (text.rfind("\n", 0, first) + 1)
+    column = column_of(text, first)
     if isinstance(value, YamlFragment):
         pair = f"{key}:{_raw(value.text, column, eol)}"
     else:
@@ -318,11 +328,11 @@ def add_key(
         yield apply_edits(text, [TextEdit(at, at, eol + indent + pair)])
         if place + 1 < len(pairs):
             # A text that owns the blank lines behind it ends where the next key begins.
-            at = text.rfind("\n", 0, pairs[place + 1][0].start) + 1
+            at = line_start(text, pairs[place + 1][0].start)
             yield apply_edits(text, [TextEdit(at, at, indent + pair + eol)])
     end = min(owner.end, len(text))
     lead = "" if text[:end].endswith("\n") or not end else eol
-    at = text.rfind("\n", 0, end) + 1 if not lead else end
+    at = line_start(text, end) if not lead else end
     yield apply_edits(text, [TextEdit(at, at, lead + indent + pair + eol)])
 
 
@@ -342,7 +352,7 @@ def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
         else:
             yield apply_edits(text, [TextEdit(key_node.start, pairs[1][0].start, "")])
         return
-    line = text.rfind("\n", 0, key_node.start) + 1
+    line = line_start(text, key_node.start)
     behind = line_end(text, end)
     following = text.find("\n", behind)
     if text[line : key_node.start].strip():  # the first of an item: "- id: ..."
@@ -375,8 +385,7 @@ def _raw(written: str, column: int, eol: str) -> str:
 
 def item_column(text: str, listed: SequenceNode) -> int:
     """The column of a block list's dashes."""
-    dash = text.rfind("-", 0, listed.items[0].start)
-    return dash - (text.rfind("\n", 0, dash) + 1)
+    return column_of(text, text.rfind("-", 0, listed.items[0].start))
 
 
 def spans(text: str, listed: SequenceNode) -> list[Span] | None:
@@ -387,15 +396,11 @@ def spans(text: str, listed: SequenceNode) -> list[Span] | None:
     before = 0
     for item in listed.items:
         dash = text.rfind("-", 0, item.start)
-        start = text.rfind("\n", 0, dash) + 1
+        start = line_start(text, dash)
         if text[start:dash].strip(" ") or start < before:
             return None
         column = dash - start
-        while (
-            (above := _line_above(text, start)) is not None
-            and above >= before
-            and _comment(text, above) in (range(column + 1))
-        ):
+        while start and (above := line_start(text, start - 1)) >= before and 0 <= _comment(text, above) <= column:
             start = above
         end = line_end(text, _whole_end(item, text))
         while (below := text.find("\n", end)) >= 0 and _comment(text, below + 1) > column:
@@ -403,10 +408,6 @@ def spans(text: str, listed: SequenceNode) -> list[Span] | None:
         places.append((start, end))
         before = end
     return places
-
-
-def _line_above(text: str, start: int) -> int | None:
-    return text.rfind("\n", 0, start - 1) + 1 if start > 0 else None
 
 
 def _comment(text: str, start: int) -> int:
@@ -421,11 +422,7 @@ def _whole_end(node: Node, text: str) -> int:
     end = content_end(node, text)
     last = node
     while not isinstance(last, Alias) and not isinstance(last, ScalarNode) and not last.flow:
-        children = (
-            last.items
-            if isinstance(last, SequenceNode)
-            else [value for key, value in last.pairs.items() if last.start <= key.start <= last.end]
-        )
+        children = last.items if isinstance(last, SequenceNode) else [value for _, value in own_pairs(last)]
         if not children:
             break
         last = children[-1]
@@ -487,6 +484,21 @@ def insert_item(text: str, listed: SequenceNode, at: int, item: str, eol: str, *
         yield (text if text.endswith("\n") else text + eol) + item + eol
 
 
+def begin_list(text: str, top: MappingNode, key: str, item: Mapping[str, Any], eol: str) -> Iterator[str]:
+    """The text with a list of one item at a key of the whole document that is not there, or empty."""
+    node, name = top.get(key), top.key(key)
+    if node is None or name is None:
+        lead = text if not text or text.endswith("\n") else text + eol
+        yield f"{lead}{eol}{key}:{eol}{write.block_item(item, column=2, eol=eol)}{eol}"
+    elif not isinstance(node, Alias):
+        colon = text.find(":", name.end) + 1
+        end = max(content_end(node, text), colon)
+        behind = line_end(text, end)
+        written = write.block_item(item, column=column_of(text, name.start) + 2, eol=eol)
+        # A comment behind the key stays on its line.
+        yield text[:colon] + text[end:behind] + eol + written + text[behind:]
+
+
 def has_anchor(node: Node, text: str) -> bool:
     """Whether something in here has a name that aliases use: a copy of it would take the name away."""
     if isinstance(node, Alias):
@@ -497,5 +509,5 @@ def has_anchor(node: Node, text: str) -> bool:
     if isinstance(real, SequenceNode):
         return any(has_anchor(item, text) for item in real.items)
     if isinstance(real, MappingNode):
-        return any(has_anchor(child, text) for key, child in real.pairs.items() if real.start <= key.start <= real.end)
+        return any(has_anchor(child, text) for _, child in own_pairs(real))
     return False

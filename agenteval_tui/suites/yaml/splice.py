@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from agenteval_tui.core.errors import TextEdit, apply_edits
 from agenteval_tui.suites.config_source import block_indent, body_start
 from agenteval_tui.suites.yaml import write
-from agenteval_tui.suites.yaml.edit import ValueEdits, content_end, line_end, same
+from agenteval_tui.suites.yaml.edit import ValueEdits, column_of, content_end, line_end, line_start, same
 from agenteval_tui.suites.yaml.tree import (
     Alias,
     MappingNode,
@@ -148,7 +148,7 @@ class _Ways:
         self.in_flow = False
         self.uses = 0  # how many places of the suite this value serves (more than one through aliases and merges)
         self._find(root, False)
-        line = text[text.rfind("\n", 0, node.start) + 1 : text.find("\n", node.start) + 1]
+        line = text[line_start(text, node.start) : text.find("\n", node.start) + 1]
         first = text.find("\n")
         crlf = line.endswith("\r\n") if line else text[max(first - 1, 0) : first + 1] == "\r\n"
         self.eol = "\r\n" if crlf else "\n"
@@ -205,7 +205,7 @@ class _Ways:
 
     def _block(self, new: str) -> TextEdit | None:
         assert self.key is not None
-        parent = self.key.start - (self.text.rfind("\n", 0, self.key.start) + 1)
+        parent = column_of(self.text, self.key.start)
         start, end = body_start(self.node, self.text), content_end(self.node, self.text)
         real = resolve(self.node)
         indent = parent + 2
