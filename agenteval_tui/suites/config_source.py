@@ -53,6 +53,7 @@ class ConfigSource:
         steps = self._steps
         if steps is None:
             steps = self._steps = self._find()
+        # A problem may be behind the last character, as where something is missing.
         offset = min(max(offset, 0), len(self.text))
         index = bisect_right(steps.offsets, offset) - 1
         grown = offset - steps.offsets[index] if steps.stepping[index] else 0

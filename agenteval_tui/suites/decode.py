@@ -112,6 +112,7 @@ def _text(node: Node, name: str, report: Report) -> object:
     real = resolve(node)
     if isinstance(real, ScalarNode):
         return real.text
+    # `{{name}}` without quotes is an object in an object for YAML, and `[done]` a list of one text.
     if isinstance(real, MappingNode) and real.flow and len(real.pairs) <= 1:
         return _mismatch(node, f"{name} must be a text, not an object", 'put quotes around it: "{{...}}"', report)
     if (
@@ -139,16 +140,14 @@ def _whole(node: Node, name: str, report: Report) -> object:
         return value
     if type(value) is float and value == int(value):
         return int(value)
-    return _mismatch(
-        node, f"{name} must be a whole number, not {type_label(node)}", _unquote(node, "write a number"), report
-    )
+    return _mismatch(node, f"{name} must be a whole number, not {type_label(node)}", _unquote(node), report)
 
 
 def _number(node: Node, name: str, report: Report) -> object:
     value = _number_of(node)
     if isinstance(value, int | float):
         return float(value)
-    return _mismatch(node, f"{name} must be a number, not {type_label(node)}", _unquote(node, "write a number"), report)
+    return _mismatch(node, f"{name} must be a number, not {type_label(node)}", _unquote(node), report)
 
 
 _SCALARS: dict[Any, Reader] = {str: _text, bool: _flag, int: _whole, float: _number}
@@ -162,13 +161,13 @@ def _number_of(node: Node) -> str | int | float | None:
     return value if real.plain and not isinstance(value, bool) else None
 
 
-def _unquote(node: Node, otherwise: str) -> str:
+def _unquote(node: Node) -> str:
     real = resolve(node)
     if isinstance(real, ScalarNode) and real.style in ("'", '"'):
         bare = ScalarNode(real.text, real.start, real.end)
         if type(untyped(bare)) in (int, float):
             return f"write {real.text} without quotes"
-    return otherwise
+    return "write a number"
 
 
 def _choice(options: tuple[Any, ...]) -> Reader:
@@ -202,6 +201,7 @@ def _union(options: tuple[Any, ...]) -> Reader:
         for shape, reader in readers:
             if shape is None or shape is kind:
                 return reader(node, name, report)
+        # Of one kind only, its own reader says best what is wrong.
         if len(readers) == 1:
             return readers[0][1](node, name, report)
         kinds = " or ".join(_KINDS[shape] for shape, _ in readers if shape is not None)
@@ -274,6 +274,7 @@ def _model(model: type[BaseModel]) -> Reader:
                     unknown_key(key, name, [field for field in fields if field not in out], list(fields), report)
                 continue
             reader, required, nullable = field
+            # `key:` without a value: the default stands, where there is one.
             if not nullable and is_null(value):
                 if required:
                     start, end = (value.start, value.end) if value.end > value.start else (key.start, key.end)
@@ -287,6 +288,7 @@ def _model(model: type[BaseModel]) -> Reader:
                     out[key.text] = WRONG
                 continue
             out[key.text] = reader(value, key.text, report)
+        # Marked as wrong, so that rules over several keys don't complain of what was said already.
         for key_name in needed:
             if key_name not in out:
                 start, end = union_tag(real)

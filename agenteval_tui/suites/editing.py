@@ -81,6 +81,7 @@ def apply_edit_to_test(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> str
     """The file's text with the edit made and without its other tests; None when that can't be done (they share an
     anchor, say). Of a big suite this takes a hundredth of the time."""
     place = place_of(loaded, test_id)
+    # Every step reads and compares the whole text: with this test alone, that is little.
     parts = _parts(loaded, place)
     if parts is None:
         return None
@@ -115,6 +116,7 @@ def _put_back(loaded: LoadedSuite, place: int, alone: str | None) -> str | None:
         return None
     start = spans(loaded.text, resolve(loaded.node()).get("tests"))[place][0]  # type: ignore[union-attr, arg-type, index]
     text = loaded.text[:start] + alone[len(head) : len(alone) - len(tail)] + loaded.text[start + len(own) :]
+    # Read once more as a whole: alone, the test may have said what it does not say between the others.
     edited, root = flawless(alone), flawless(text)
     if edited is None or root is None:
         return None
@@ -316,6 +318,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
         raise SaveFailed(
             "a value holds half a character (a lone surrogate)", where=str(loaded.path), fix="remove it"
         ) from None
+    # Read as any suite is: what would not be loaded any more is not written.
     saved = load_bytes(data, loaded.path)
     removed_ids = {test_id.casefold() for test_id in gone}
     expected_ids = (
@@ -406,6 +409,7 @@ class TreeEdit:
         name, node = own[key]
         if isinstance(node, Alias):
             raise self._shared([*path, key])
+        # A text keeps its style (block, quotes), which `splice` knows.
         if isinstance(value, str):
             self._set_text(node, value, [*path, key])
             return
@@ -435,6 +439,8 @@ class TreeEdit:
     def copy(self, path: KeyPath, index: int, at: int, *, apart: bool = False) -> None:
         """Put a copy of item `index` into the same list as number `at`: byte by byte, with its comments."""
         listed = self._list(path)
+        # Its bytes would define an anchor twice, or a copy of an alias would follow the original: its values are
+        # written instead.
         if isinstance(listed.items[index], Alias) or edit.has_anchor(listed.items[index], self.text):
             self.insert(path, at, self.get([*path, index]), apart=apart)
             return

@@ -49,7 +49,8 @@ from agenteval_tui.suites.yaml.tree import (
 MAX_PROBLEMS = 1000  # of one file: fix these first if there are more
 _TESTS = re.compile(r"^tests[ \t]*:[ \t]*(?:#[^\n]*)?\r?$", re.MULTILINE)
 _VISIBLE = re.compile(r"[^\r\n]")
-Said = tuple[str, int, int, str, str | None]  # what a report takes: code, start, end, message, fix
+Complaint = tuple[str, int, int, str, str | None]
+"""What a report takes: code, start, end, message, fix."""
 
 
 class LoadedSuite(Struct, frozen=True, eq=False):
@@ -170,14 +171,16 @@ def load_text(text: str, path: Path | str) -> LoadedSuite:
 def tree_of(text: str, report: Report) -> tuple[Node | None, bool, bool]:
     """(the tree of a suite's text, whether all of it is in the tree, whether broken tests were left out and the rest is
     there)."""
-    complaints: list[tuple[str, int, int, str, str | None]] = []
+    # Gathered first: if the text is read again without its broken tests, what was said of the whole does not count.
+    complaints: list[Complaint] = []
     root, whole = compose(text, lambda *complaint: complaints.append(complaint))
     cut = False
     if not whole and any(complaint[0] == "syntax" for complaint in complaints):
         recovered = without_broken_tests(text)
         if recovered is not None:
-            rest: list[tuple[str, int, int, str, str | None]] = []
+            rest: list[Complaint] = []
             other, cut = compose(recovered[0], lambda *complaint: rest.append(complaint))
+            # Only where that reads to the end: else the mistake is elsewhere, and the parser's own place is the best.
             if cut:
                 root, complaints = other, recovered[1] + rest
     for complaint in complaints:
@@ -266,7 +269,7 @@ class _Reading:
     def _header(self, key: ScalarNode, node: Node, values: dict[str, Any]) -> None:
         info = model.Suite.model_fields[key.text]
         if is_null(node):
-            return
+            return  # as if the key were not there: a person may have begun to write it
         of_model = _HEADER_MODELS.get(key.text)
         if of_model is not None:
             read = read_model(of_model, node, key.text, self.report)
@@ -308,14 +311,14 @@ class _Reading:
         for number, item in enumerate(listed.items, 1):
             # Where YAML breaks off, the item before is often only half of what was meant: it is not blamed.
             half = self.half and item is listed.items[-1]
-            test = self._test(item, number, _nothing if half else self.report)
+            test = self._test(item, number, _drop if half else self.report)
             if test is not None:
                 tests.append(test)
         return tests
 
     def _test(self, item: Node, number: int, report: Report) -> model.Test | None:
         # What it is called is only said where something is wrong: then it is read once more.
-        test = read_model(model.Test, item, "", _nothing)
+        test = read_model(model.Test, item, "", _drop)
         if test is None:
             read_model(model.Test, item, test_label(item, number), report)
         identity = self._identity(item, number, report)
@@ -356,6 +359,7 @@ class _Reading:
                 report("missing-required", start, end, f"{test_label(item, number)} has no name", "add `name: ...`")
             return None
         assert own_id is not None
+        # People name tests on a command line, where ids are found whatever their case.
         folded = own_id.casefold()
         if folded in self.test_nodes:
             origin = "" if id_node is not None and _text_of(id_node) else " (made from its name)"
@@ -371,7 +375,7 @@ class _Reading:
         return own_id, name or own_id
 
 
-def _nothing(*_: Any) -> None:
+def _drop(*_: Any) -> None:
     """A report that is dropped."""
 
 
@@ -427,12 +431,12 @@ def read_agents(node: Node, report: Report) -> dict[str, model.AgentConfig]:
 # Reading on behind broken YAML: a syntax error should cost one test, and not hide the errors of the others
 
 
-def without_broken_tests(text: str) -> tuple[str, list[Said]] | None:
+def without_broken_tests(text: str) -> tuple[str, list[Complaint]] | None:
     """The text with its broken tests blanked out (as long as it was), and what is wrong in them.
 
     None when the mistake is not inside of a single test.
     """
-    complaints: list[Said] = []
+    complaints: list[Complaint] = []
     parts: list[str] = []
     done = 0
     for start, end in _items(text):
@@ -441,13 +445,14 @@ def without_broken_tests(text: str) -> tuple[str, list[Said]] | None:
             complaints.extend(
                 (code, start + at, start + to, message, fix) for code, at, to, message, fix in syntax_errors
             )
+            # Blanks in their place keep all offsets behind them as they are in the file.
             parts += [text[done:start], _VISIBLE.sub(" ", text[start:end])]
             done = end
     return ("".join([*parts, text[done:]]), complaints) if complaints else None
 
 
-def _syntax_errors(item: str) -> list[Said]:
-    complaints: list[Said] = []
+def _syntax_errors(item: str) -> list[Complaint]:
+    complaints: list[Complaint] = []
     compose(item, lambda *complaint: complaints.append(complaint))
     # An item can't know an anchor of another test: that is not its error.
     return [complaint for complaint in complaints if complaint[0] == "syntax"]
@@ -469,6 +474,7 @@ def _items(text: str) -> Iterator[tuple[int, int]]:
         if bare and not bare.startswith("#"):
             column = len(line) - len(line.lstrip(" "))
             is_item = line.lstrip(" ").startswith(("- ", "-\n", "-\r"))
+            # The first item says how far all of them are indented.
             if indent is None:
                 if not is_item:
                     return

@@ -77,6 +77,7 @@ def _block_end(node: ScalarNode, text: str) -> int:
     end = line_end(text, start)
     stop = min(node.end, len(text))
     lines = node.text.rstrip("\n").count("\n") + 1 if node.text.strip("\n") else 0
+    # A literal has a line in the file for each of its value; a folded one has not, and ends with its last word.
     if node.style == "|":
         for _ in range(lines):
             following = text.find("\n", end)
@@ -105,6 +106,7 @@ class ValueEdits:
         real = resolve(node)
         if same(plain_data(real), value):
             return
+        # An alias is replaced as a whole: its parts are also those of the anchor.
         if not isinstance(node, Alias):
             if (
                 isinstance(real, MappingNode)
@@ -166,6 +168,7 @@ class ValueEdits:
         for index in range(head, head + replaced):
             self._change(node.items[index], value[index], in_flow or node.flow)
         spans = [(item.start, content_end(item, self.text)) for item in node.items]
+        # The dash is not part of an item's node, and goes with it.
         if not node.flow:
             spans = [(self._dash(start), end) for start, end in spans]
         keeps = [index < head + replaced or index >= len(old) - tail for index in range(len(old))]
@@ -323,6 +326,7 @@ def add_key(
     indent = " " * column
     if not before:
         yield apply_edits(text, [TextEdit(first, first, pair + eol + indent)])
+    # The nearest place first; a key before that may end in a text that takes in what follows it.
     for place in reversed(before):
         at = line_end(text, content_end(pairs[place][1], text))
         yield apply_edits(text, [TextEdit(at, at, eol + indent + pair)])
@@ -340,6 +344,7 @@ def remove_key(text: str, owner: MappingNode, key: str) -> Iterator[str]:
     """The text without a key; comments above it stay."""
     pairs = own_pairs(owner)
     place = next((place for place, (key_node, _) in enumerate(pairs) if key_node.text == key), None)
+    # An object without its only key would be null.
     if place is None or len(pairs) == 1:
         return
     key_node, node = pairs[place]
@@ -449,6 +454,7 @@ def remove_items(text: str, listed: SequenceNode, index: int) -> Iterator[str]:
     where = spans(text, listed)
     if where is None:
         return
+    # With what is between it and a neighbour, unless a comment stands there that belongs to none of them.
     start, end = where[index]
     behind = text[end : where[index + 1][0]] if index + 1 < len(where) else None
     before = text[where[index - 1][1] : start] if index else None

@@ -51,6 +51,7 @@ def splice(text: str, root: Node, node: Node, new_text: str) -> str | None:
 
 
 def _first(text: str, root: Node, node: Node, ways: Iterator[list[TextEdit]], expected: object) -> str | None:
+    # Of the tree before: whatever a way changes elsewhere, in an alias or a comment that became text, is seen by it.
     meant = fingerprint(root, node)
     for edits in ways:
         result = apply_edits(text, edits)
@@ -149,6 +150,7 @@ class _Ways:
         self.uses = 0  # how many places of the suite this value serves (more than one through aliases and merges)
         self._find(root, False)
         line = text[line_start(text, node.start) : text.find("\n", node.start) + 1]
+        # The line of the value decides: a file may have both line ends. Without one on it, the first line does.
         first = text.find("\n")
         crlf = line.endswith("\r\n") if line else text[max(first - 1, 0) : first + 1] == "\r\n"
         self.eol = "\r\n" if crlf else "\n"
@@ -181,6 +183,7 @@ class _Ways:
         quoted = write.double_quoted(new)
         stays_quoted = isinstance(real, ScalarNode) and real.style == '"' and ("\n" in real.text or "\n" not in new)
         in_line = isinstance(real, ScalarNode) and not aliased and real.style not in ("|", ">")
+        # A text of several lines is a block for people, unless it was in quotes with several lines before.
         if in_line and isinstance(real, ScalarNode) and ("\n" not in new or stays_quoted):
             yield [self._whole(write.scalar(new, real))]
         if not self.in_flow and (block := self._block(new)) is not None:
@@ -210,6 +213,7 @@ class _Ways:
         real = resolve(self.node)
         indent = parent + 2
         if isinstance(real, ScalarNode) and real.style in ("|", ">") and not isinstance(self.node, Alias):
+            # As it was indented: the lines that stay are not changed.
             indent = block_indent(real, self.text)
             indent = indent if indent > parent else parent + 2
             header = re.compile(r"[|>][0-9+-]*").match(self.text, start)
@@ -228,6 +232,7 @@ class _Ways:
         if literal is None:
             return None
         block, owns_blank_lines = literal
+        # A block that ends with empty lines takes those of the file behind it into its value.
         if owns_blank_lines:
             end = max(self._blank_lines_end(end), end)
         elif new.endswith("\n") and end >= len(self.text):
