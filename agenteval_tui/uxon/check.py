@@ -59,6 +59,7 @@ class _Checker:
         self, node: Node, kind: Type, name: str, owner: Node | None = None, parent: ObjectType | None = None
     ) -> None:
         """Check one value. `name` is how messages call it; `owner` is the object that holds it, if one does."""
+        # The parser has said that a value is missing, and what is commented out may be anything.
         if node.kind == "missing" or node.commented:
             return
         if isinstance(kind, UnionType):
@@ -78,6 +79,7 @@ class _Checker:
             self.object(node, kind, name)
 
     def union(self, node: Node, kind: UnionType, name: str, owner: Node | None, parent: ObjectType | None) -> None:
+        # Of the kind of value first: the complaints of an option for lists say nothing of an object.
         options = [option for option in kind.options if fits(node, option)]
         if not options:
             self.wrong_type(node, kind, name, owner, parent)
@@ -95,6 +97,7 @@ class _Checker:
 
     def scalar(self, node: Node, kind: ScalarType, name: str) -> None:
         value = node.value
+        # What a template becomes is known only when the test runs.
         templated = isinstance(value, str) and "{{" in value
         if kind.enum and value not in kind.enum and not templated:
             near = closest(value, [e for e in kind.enum if isinstance(e, str)]) if isinstance(value, str) else None
@@ -234,6 +237,7 @@ class _Checker:
             fix = replace_fix(f"rename it to {near}", start, end, quote(near))
             self.tell("unknown-property", f"{head}: did you mean {shown(near)}?", start, end, fix)
             return near
+        # Not like any name here: perhaps it is right, and only in the wrong object.
         home = _home(self.schema, member.key)
         fix = remove_member(self.text, node.start, node.members, index)
         if home and home != where:
@@ -246,6 +250,7 @@ class _Checker:
 
     def missing(self, node: Node, prop: Property, where: str) -> None:
         fix: Fix | None = None
+        # Without a default there is nothing to write that would be right.
         if prop.default is not None:
             fix = insert_member(self.text, node, prop.name, to_text(prop.default), f"add {quote(prop.name)}")
         message = f"{where} needs {quote(prop.name)}: add it, as {expected(prop.type)}."
@@ -336,6 +341,7 @@ def _converted(node: Node, source: str, kind: Type) -> str | None:
         return None
     if kind.kind in ("string", "regex") and node.kind in ("number", "literal") and node.value is not None:
         return quote(source) if len(source) <= 60 else None
+    # A longer text is no number or truth value in quotes, but a text in the wrong place.
     plain = node.value.strip() if isinstance(node.value, str) and len(node.value) <= 40 else None
     if kind.kind == "boolean":
         if plain is not None and plain.lower() in ("true", "false"):
@@ -361,6 +367,7 @@ def _sibling(node: Node, name: str, parent: ObjectType) -> str:
 
 def _home(schema: Type, name: str, visited: set[int] | None = None) -> str | None:
     """The name of the object type in `schema` that has a property of that name."""
+    # Types may hold themselves: without this the search would not end.
     visited = set() if visited is None else visited
     if id(schema) in visited:
         return None

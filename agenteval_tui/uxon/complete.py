@@ -107,6 +107,7 @@ def complete(
         items = _names(spot, facts) if spot.name.key == _MARK else ()
         renames = cursor.stands_before(text, ":")
         return _written(text, cursor, items, uses, as_name=True, renames=renames)
+    # The mark became part of something else, such as a line of an exported text.
     if spot.node.value != _MARK or spot.node.items:
         return ()
     if spot.owner is None and (cursor.before is not None or cursor.after is not None):

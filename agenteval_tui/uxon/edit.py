@@ -105,6 +105,7 @@ def edits_between(old: str, new: str) -> tuple[TextEdit, ...]:
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
     starts, starts_new = _starts(before), _starts(after)
     edits: list[TextEdit] = []
+    # Without `autojunk`, which takes frequent lines, such as a lone `}`, for noise in longer texts.
     for tag, a0, a1, b0, b1 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "replace" and a1 - a0 == b1 - b0:
             for line, new_line in zip(range(a0, a1), after[b0:b1], strict=True):
@@ -130,6 +131,7 @@ def _starts(lines: Sequence[str]) -> list[int]:
 
 
 def _insert(text: str, owner: Node, key: str, value: object) -> Fix:
+    # Behind the last that counts: what stands behind a `/*` key would be switched off.
     live = [member for member in owner.members if not member.commented]
     if not live:
         return insert_member(text, owner, key, _laid_out(text, owner.start, value), "")
@@ -160,6 +162,7 @@ def _laid_out(text: str, start: int, value: object) -> str:
 
 def _remove_item(text: str, items: Sequence[Node], index: int) -> Fix:
     item = items[index]
+    # The comma behind it, also beyond a comment; of the last item the comma before it, which would be one too many.
     if match := _COMMA_BEHIND.match(text, item.end):
         return Fix("", (TextEdit(item.start, match.end(), ""),))
     own = TextEdit(item.start, item.end, "")

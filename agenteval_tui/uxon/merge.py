@@ -35,6 +35,7 @@ def merge(base: str, mine: str, theirs: str) -> MergedText:
 
     If one of the texts can't be read, or has no such place any more, my whole text stands against theirs.
     """
+    # Before anything is read: with one side alone there is nothing to merge, and comments are kept as well.
     if theirs in (base, mine):
         return MergedText(mine)
     if mine == base:
@@ -54,6 +55,7 @@ def merge(base: str, mine: str, theirs: str) -> MergedText:
             continue
         if not _same(there, was):
             both.append(BothChanged(path, None if changed is _GONE else changed, None if there is _GONE else there))
+        # Read anew: each change moves the places of the others.
         fix = _edit(parse(text), path, changed)
         if fix is None:
             return whole
@@ -68,6 +70,7 @@ def _changed(before: object, now: Any, path: Path = ()) -> Iterator[Path]:
     if isinstance(before, dict) and isinstance(now, dict):
         for key in dict.fromkeys((*before, *now)):
             yield from _changed(before.get(key, _GONE), now.get(key, _GONE), (*path, key))
+    # Of lists that grew or shrank it is not known which entry is which: such a list is one value.
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for place, (old, new) in enumerate(zip(before, now, strict=True)):
             yield from _changed(old, new, (*path, place))

@@ -40,7 +40,7 @@ _CLOSING = {"{": "}", "[": "]"}
 _VALUE_TOKENS = ("string", "number", "literal", "error", "key")
 # What an open object or list waits for.
 _State = Literal["name", "colon", "value", "comma"]
-_AHEAD = 4000  # tokens
+_AHEAD = 4000  # tokens that a look ahead takes in: it may be repeated for several wrong brackets
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _QUOTES = "\"'`“”„‟"
 _TEMPLATE = re.compile(r"\{\{[ \t]*\w[\w.\- \t|]*\}\}(?![ \t]*:)")
@@ -135,7 +135,8 @@ class _Parser:
 
     # ------------------------------------------------------------------ the root
     def before_root(self, token: Token) -> None:
-        if token.kind == "key" and self.next_is("colon"):
+        # A name with a colon at the top: the braces around everything were forgotten.
+        if token.kind == "key" and self.colon_follows():
             self.frames.append(_Frame(True, token.start, implicit=True))
             self.report(syntax_errors.missing_braces(token, self.solid[-1].end))
         elif token.kind in ("comma", "colon") or self.text[token.start] in "]}":
@@ -184,7 +185,7 @@ class _Parser:
             else:
                 self.missing_colon(frame, token)
         elif state == "value":
-            if kind == "comma" or (kind == "key" and self.next_is("colon")):
+            if kind == "comma" or (kind == "key" and self.colon_follows()):
                 self.missing_value(frame)
                 if kind == "key":
                     frame.state = "name"  # one mistake, one diagnostic: the comma is not missed as well
@@ -216,16 +217,16 @@ class _Parser:
             self.index += 1
         elif kind == "comma":
             self.extra_comma(frame, token)
-        elif kind == "colon":
-            self.report(syntax_errors.missing_name(token))
-            frame.key, frame.key_start, frame.key_end = None, token.start, token.start
-            frame.state, frame.comma = "value", -1
-            self.index += 1
         else:
+            # The value without a name is read all the same, and left out of the object.
             self.report(syntax_errors.missing_name(token))
             frame.key, frame.key_start, frame.key_end = None, token.start, token.start
             frame.comma = -1
-            self.value(token)
+            if kind == "colon":
+                frame.state = "value"
+                self.index += 1
+            else:
+                self.value(token)
 
     def missing_colon(self, frame: _Frame, token: Token) -> None:
         source = self.text[token.start : token.end]
@@ -233,7 +234,7 @@ class _Parser:
             self.report(syntax_errors.not_a_colon(token, source))
             self.index += 1
             frame.state = "value"
-        elif token.kind == "comma" or (token.kind == "key" and self.next_is("colon")):
+        elif token.kind == "comma" or (token.kind == "key" and self.colon_follows()):
             self.missing_value(frame)
             if token.kind == "key":
                 frame.state = "name"
@@ -321,12 +322,14 @@ class _Parser:
         """Whether the string that was just read continues after its quote; then it is taken whole."""
         if node is None or node.kind != "string" or node.end != self.solid[self.index - 1].end:
             return False
+        # What could not be reported any more is not looked for: each look scans the rest of a line.
         if len(self.diagnostics) >= MOST_DIAGNOSTICS:
             return False
         longer = unescaped(self.text, self.solid, self.index)
         if longer is None:
             return False
         self.report(syntax_errors.unescaped_quotes(node.start, longer.end, longer.fix))
+        # The node is in its place already: it grows there, and so does the member that holds it.
         node.value, node.end = longer.value, longer.end
         if self.frames and self.frames[-1].is_object:
             self.frames[-1].members[-1].end = longer.end
@@ -357,6 +360,7 @@ class _Parser:
     def closer(self, frame: _Frame, token: Token, char: str) -> None:
         opening = _OPENING[char]
         mine = "{" if frame.is_object else "["
+        # No bracket closes an object whose braces were forgotten: it ends with the text.
         if opening == mine and not frame.implicit:
             self.close(frame, token.end)
             self.index += 1
@@ -404,8 +408,8 @@ class _Parser:
             self.close(self.frames[-1], end)
 
     # ------------------------------------------------------------------ small things
-    def next_is(self, kind: str) -> bool:
-        return self.index + 1 < len(self.solid) and self.solid[self.index + 1].kind == kind
+    def colon_follows(self) -> bool:
+        return self.index + 1 < len(self.solid) and self.solid[self.index + 1].kind == "colon"
 
     def closes_next(self) -> bool:
         return self.index + 1 < len(self.solid) and self.text[self.solid[self.index + 1].start] in "]}"
@@ -464,6 +468,8 @@ def closer_remedy(
     """What to do about the closing bracket at `index` that does not fit the innermost of `stack`."""
     opening = _OPENING[text[tokens[index].start]]
     can_insert = opening in stack
+    # What closes behind it tells: if that fits the open ones but for this one, it was mistyped; if it fits one bracket
+    # further out, the inner one was forgotten.
     rest = unmatched(text, tokens, index + 1) if ahead else None
     if rest is not None and stack[-1]:
         outer = "".join(reversed(stack[:-1]))
@@ -486,7 +492,7 @@ def read_name(text: str, token: Token) -> tuple[str, Sequence[Diagnostic]]:
     start, end = token.start, token.end
     source = text[start:end]
     if source[0] == '"' and end - start > 1 and source[-1] == '"' and "\\" not in source and source.isprintable():
-        return source[1:-1], _NONE
+        return source[1:-1], _NONE  # nearly every name: nothing has to be decoded
     if source[0] in _QUOTES:
         return read_string(text, start, end)
     return source, (syntax_errors.bare_name(source, start),)
@@ -523,6 +529,7 @@ def _words(text: str, tokens: Sequence[Token], index: int) -> tuple[int, int]:
         if follows.kind not in ("error", "number", "literal") or "error" not in (kind, follows.kind):
             break
         between = text[end : follows.start]
+        # A semicolon is a wrong comma, and a slash between two tokens is a comment.
         if text[follows.start] == ";" or "\n" in between or "/" in between:
             break
         kind, end = "error", follows.end
@@ -543,6 +550,7 @@ def read_number(source: str, start: int) -> tuple[int | float | None, Diagnostic
     """The value of a JSON number; None with a diagnostic when no computer number can hold it."""
     end = start + len(source)
     whole = source.lstrip("-").isdecimal()
+    # Python refuses to read very long whole numbers, and reads too large ones with a fraction as infinity.
     if whole and len(source) <= LONGEST_NUMBER:
         return int(source), None
     if not whole:
@@ -655,6 +663,7 @@ def finish_object(text: str, start: int, end: int, members: list[Member], report
             if key in latest:
                 report(_duplicate(text, start, members, latest[key]))
             latest[key] = index
+            # The last of two counts, also where it has no value.
             if node.kind != "missing":
                 value[key] = node.value
             else:

@@ -78,6 +78,7 @@ def spot_at(document: Document, schema: Type, offset: int) -> SchemaLocation | N
             spot = replace(spot, node=item, types=_items_of(spot.types), owner=node, variants=None)
         else:
             return spot
+        # Between the name and its value, or where the value is missing.
         if not spot.node.start <= offset <= spot.node.end:
             return spot
 
