@@ -130,7 +130,7 @@ class Run(Shown, Struct, frozen=True, eq=False):
 
     def view(self) -> View:
         """What it was, and what each criterion said."""
-        rows = [(_outcome(str(one.outcome)), one.criterion, _score(one.score)) for one in self.criteria]
+        rows = [(_outcome(str(result.outcome)), result.criterion, _score(result.score)) for result in self.criteria]
         return (*run_head(self.row), table(("outcome", "criterion", "score#"), rows))
 
 
@@ -180,7 +180,9 @@ class Execution(Shown, Struct, frozen=True, eq=False):
         """Whether all of it ran, every gate was reached, and of tests without a gate every run passed: whether
         `agenteval run` would end with 0."""
         some = any(run.status != "skipped" for run in self.runs)
-        return self.row.status == "finished" and some and not self.failures and not any(one.fails for one in self.gates)
+        return (
+            self.row.status == "finished" and some and not self.failures and not any(gate.fails for gate in self.gates)
+        )
 
     @property
     def failures(self) -> tuple[Run, ...]:
@@ -212,8 +214,8 @@ class Execution(Shown, Struct, frozen=True, eq=False):
 
     def __repr__(self) -> str:
         why = reasons_text([run.row for run in self.failures])
-        said = f"; {one_line(why, _REASON)}" if why else ""
-        return f"<Execution {self.id}: {self.row.passed} of {self.row.runs} runs passed{said}>"
+        reasons = f"; {one_line(why, _REASON)}" if why else ""
+        return f"<Execution {self.id}: {self.row.passed} of {self.row.runs} runs passed{reasons}>"
 
     def view(self) -> View:
         """How each test did, and how the runs ended in all."""
@@ -282,13 +284,15 @@ def run(
         note=note,
         meta=dict(meta or {}),
     )
-    loaded = [one.loaded for one in suites_of(suites)]
+    loaded = [suite.loaded for suite in suites_of(suites)]
     path = directories.history_file(db)
     with ExitStack() as used, Store.open(path) as store:
         agents = load_agents(directories.config_dir())
         if agent is not None and not isinstance(agent, str):
             config = used.enter_context(offered(agent, settings))
-            name = _free_name(name_of(agent), {known for one in loaded if one.suite for known in one.suite.agents})
+            name = _free_name(
+                name_of(agent), {agent_name for each in loaded if each.suite for agent_name in each.suite.agents}
+            )
             agents = {**agents, name: AgentConfig.model_validate(config)}
             options = replace(options, agent=name)
         elif agent is not None:
@@ -313,11 +317,11 @@ def execution_of(store: Store, row: ExecutionRow, db: Path) -> Execution:
     return Execution(row, tuple(Run(run, db, excuse_text(run, held, gates)) for run in runs), db, gates.verdicts)
 
 
-def _free_name(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 1
-    while name in taken:
+def _free_name(base: str, used: set[str]) -> str:
+    name, number = base, 1
+    while name in used:
         number += 1
-        name = f"{wanted}#{number}"
+        name = f"{base}#{number}"
     return name
 
 

@@ -68,8 +68,8 @@ class Option(Struct, frozen=True):
         """Raise `OptionError` for a number outside the limits, and for what is not a number where one is declared."""
         if self.type not in (int, float) or (value is None and self.optional):
             return
-        taken = isinstance(value, int if self.type is int else int | float) and not isinstance(value, bool)
-        if taken and (isinstance(value, int) or math.isfinite(value)):
+        is_number = isinstance(value, int if self.type is int else int | float) and not isinstance(value, bool)
+        if is_number and (isinstance(value, int) or math.isfinite(value)):
             small = self.least is not None and (value <= self.least if self.above else value < self.least)
             if not small and (self.most is None or value <= self.most):
                 return
@@ -113,13 +113,13 @@ class Options(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
 def options_of(kind: type[Options]) -> dict[str, Option]:
     """The declared options of a record, by name."""
     hints = get_type_hints(kind, include_extras=True)
-    return {one.name: _option(one.name, hints[one.name], one.default) for one in fields(kind)}
+    return {info.name: _option(info.name, hints[info.name], info.default) for info in fields(kind)}
 
 
 def _option(name: str, hint: Any, default: object) -> Option:
     # Limits are on the number itself, as msgspec wants them: `Annotated[int, limits(...)] | None`.
     optional = get_origin(hint) in (Union, UnionType)
-    declared = next(one for one in get_args(hint) if one is not type(None)) if optional else hint
+    declared = next(part for part in get_args(hint) if part is not type(None)) if optional else hint
     kind, meta = get_args(declared)[:2] if get_origin(declared) is Annotated else (declared, Meta())
     least = meta.ge if meta.ge is not None else meta.gt
     unit = (meta.extra or {}).get("unit", "")

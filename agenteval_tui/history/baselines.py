@@ -205,13 +205,13 @@ class _Clear(Operation):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Delete them, and remember it: another history that still has them does not bring them again."""
-        at_ms, gone = now_ms(), 0
+        at_ms, removed = now_ms(), 0
         tests = (None,) if self.tests is None else {(clean(suite), clean(test)) for suite, test in self.tests}
         for test in tests:
             for rowid, name in tombstones.baseline_names(connection, test).items():
                 tombstones.add_tombstone(connection, "baseline", name, at_ms)
-                gone += connection.execute("DELETE FROM baselines WHERE id = ?", (rowid,)).rowcount
-        return gone
+                removed += connection.execute("DELETE FROM baselines WHERE id = ?", (rowid,)).rowcount
+        return removed
 
 
 def _put(connection: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -244,14 +244,14 @@ def _refuse_unfinished(
 
 def delete_baselines_of(connection: sqlite3.Connection, execution: int | None, runs: Sequence[int]) -> int:
     """Delete the baselines that rest on an execution or on runs that go (rowids). Gives how many there were."""
-    gone = 0
+    removed = 0
     if execution is not None:
-        gone += connection.execute("DELETE FROM baselines WHERE execution = ?", (execution,)).rowcount
+        removed += connection.execute("DELETE FROM baselines WHERE execution = ?", (execution,)).rowcount
     # Few baselines are single runs, and many runs may go.
     singles = {row[0] for row in connection.execute("SELECT run FROM baselines WHERE run IS NOT NULL")}
     for run in singles.intersection(runs):
-        gone += connection.execute("DELETE FROM baselines WHERE run = ?", (run,)).rowcount
-    return gone
+        removed += connection.execute("DELETE FROM baselines WHERE run = ?", (run,)).rowcount
+    return removed
 
 
 # Each execution is walked once, however many of its tests have it as their baseline: `test` is unique here.

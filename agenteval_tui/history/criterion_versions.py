@@ -120,13 +120,13 @@ def former_name(
     if not own:
         return ""
     first, version = own[0]
-    gone: dict[str, tuple[int, int]] = {}
+    last_version: dict[str, tuple[int, int]] = {}
     for name, former, _, last in rows:
-        gone[name] = max(gone.get(name, (0, 0)), (last, former))
+        last_version[name] = max(last_version.get(name, (0, 0)), (last, former))
     there = {clean(name) for name in (*names_now, criterion)}
     candidates = [
         (last, name)
-        for name, (last, former) in gone.items()
+        for name, (last, former) in last_version.items()
         if name not in there and former == version and last < first
     ]
     return str(max(candidates)[1]) if candidates else ""

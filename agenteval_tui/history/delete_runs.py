@@ -60,14 +60,14 @@ def remove_runs(
     What belongs to an execution that is running stays, and what `unless` names: an SQL condition over table `runs`,
     asked at the moment of removal. Baselines that rest on what goes, go. Raises HistoryError.
     """
-    gone = went = at = 0
+    removed_runs = removed_executions = at = 0
     size = _BATCH
     while at < len(runs):
         began = time.monotonic()
         batch: tuple[int, int] = store.write(_Remove(runs[at : at + size], (), unless)).result()
         took = time.monotonic() - began
-        gone += batch[0]
-        went += batch[1]
+        removed_runs += batch[0]
+        removed_executions += batch[1]
         at = min(at + size, len(runs))
         size = (
             max(size // 2, _SMALLEST) if took > _LONGEST else min(size * 2, _LARGEST) if took < _LONGEST / 4 else size
@@ -79,11 +79,11 @@ def remove_runs(
             time.sleep(min(took, _LONGEST_REST))
     else:
         for some in batches(executions, _BATCH):
-            went += store.write(_Remove((), some, unless)).result()[1]
+            removed_executions += store.write(_Remove((), some, unless)).result()[1]
     # Once, behind all batches: it walks over all runs.
-    orphans = int(store.write(_Sweep()).result()) if gone or went else 0
+    orphans = int(store.write(_Sweep()).result()) if removed_runs or removed_executions else 0
     sweep_workdirs(store)
-    return DeleteResult(gone, went, orphans, store.read(free_bytes))
+    return DeleteResult(removed_runs, removed_executions, orphans, store.read(free_bytes))
 
 
 def running_executions(connection: sqlite3.Connection) -> list[int]:
@@ -127,16 +127,16 @@ class _Remove(Operation):
                 totals.add(execution, column, -number)
         forget_runs(connection, runs)
         baselines.delete_baselines_of(connection, None, runs)
-        gone = [(run,) for run in runs]
-        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
-        connection.executemany("DELETE FROM tapes WHERE run = ?", gone)
-        connection.executemany("DELETE FROM runs WHERE id = ?", gone)
+        run_ids = [(run,) for run in runs]
+        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", run_ids)
+        connection.executemany("DELETE FROM tapes WHERE run = ?", run_ids)
+        connection.executemany("DELETE FROM runs WHERE id = ?", run_ids)
         # Another grading of the same recording may count from now on.
         mark_superseded(connection, [row[-2] or row[-1] for row in rows])
         for transcript in {row[-3] for row in rows if row[-3] is not None}:
             forget_transcript(connection, transcript)
         touched = {row[1] for row in rows}
-        went = 0
+        removed_executions = 0
         for execution in touched.union(self.executions) - busy:
             if connection.execute("SELECT 1 FROM runs WHERE execution = ? LIMIT 1", (execution,)).fetchone():
                 connection.execute(
@@ -146,10 +146,10 @@ class _Remove(Operation):
                 continue
             connection.execute("DELETE FROM imports WHERE execution = ?", (execution,))
             baselines.delete_baselines_of(connection, execution, ())
-            went += connection.execute("DELETE FROM executions WHERE id = ?", (execution,)).rowcount
+            removed_executions += connection.execute("DELETE FROM executions WHERE id = ?", (execution,)).rowcount
             # Its row is gone: there is nothing to add to.
             totals.executions.pop(execution, None)
-        return len(runs), went
+        return len(runs), removed_executions
 
     def _rows(self, connection: sqlite3.Connection) -> list[tuple[Any, ...]]:
         if not self.runs:

@@ -215,24 +215,24 @@ class _Merge(Operation):
         """Insert what is new and was not taken back here: how many, and the runs whose verdict doesn't know it yet."""
         uids = {row["id"]: row["uid"] for row in self.batch.tables["runs"]}
         hashes = {row["id"]: row["hash"] for row in self.batch.tables["criteria"]}
-        came, relabelled = 0, dict[str, None]()
+        inserted, relabelled = 0, dict[str, None]()
         for row in self.batch.tables["labels"]:
             named = (uids[row["run"]], hashes.get(row["criterion"], ""), row["who"], row["at_ms"])
             name = tombstones.name_of_label(*named, row["criterion_name"] or "", row["key"])
-            gone = tombstones.tombstone_time(connection, "label", name) is not None
-            new = not gone and bool(numbers.take(connection, "labels", [row]))
-            came += new
-            if gone if row["run"] in coming else new:
+            taken_back = tombstones.tombstone_time(connection, "label", name) is not None
+            new = not taken_back and bool(numbers.take(connection, "labels", [row]))
+            inserted += new
+            if taken_back if row["run"] in coming else new:
                 relabelled[uids[row["run"]]] = None
-        return came, tuple(relabelled)
+        return inserted, tuple(relabelled)
 
     def _execution(self, connection: sqlite3.Connection, numbers: IdMap) -> tuple[int, bool]:
         row = self.batch.tables["executions"][0]
         none = dict.fromkeys(("runs", "input_tokens", "output_tokens", *TOTAL_OF.values()), 0)
         # What ran there is not run here; where it ended after all, its runs that come in later say so.
         status = {"status": "interrupted", "message": COMING} if row["status"] == "running" else {}
-        came = numbers.take(connection, "executions", [{**row, **none, **status, "cost": None}])
-        return numbers.maps["executions"][row["id"]], bool(came)
+        inserted = numbers.take(connection, "executions", [{**row, **none, **status, "cost": None}])
+        return numbers.maps["executions"][row["id"]], bool(inserted)
 
     def _end(self, connection: sqlite3.Connection, execution: int) -> None:
         """What was finished there is finished here, when nothing of it is missing any more."""
@@ -403,7 +403,7 @@ class IdMap(Struct):
     def take(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> int:
         """Insert those that are not here yet, and learn the numbers of all. Gives how many came."""
         numbers = self.maps.setdefault(table, {})
-        came = 0
+        inserted = 0
         for row in rows:
             own_row = self.translated(table, row)
             if own_row is None:
@@ -411,9 +411,9 @@ class IdMap(Struct):
             number = _find(connection, table, own_row)
             if number is None:
                 number = insert(connection, table, own_row)
-                came += 1
+                inserted += 1
             numbers[row["id"]] = number
-        return came
+        return inserted
 
     def find(self, connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
         """Learn the numbers of those that are here."""
@@ -494,17 +494,17 @@ class MergeDecisions(Operation):
         for row in tables["triage"]:
             own_row = {name: value for name, value in row.items() if name != "id"}
             at = connection.execute("SELECT at_ms FROM triage WHERE signature = ?", (own_row["signature"],)).fetchone()
-            gone = tombstones.tombstone_time(connection, "triage", own_row["signature"])
-            if max(at[0] if at else -1, gone if gone is not None else -1) < own_row["at_ms"]:
+            taken_back_at = tombstones.tombstone_time(connection, "triage", own_row["signature"])
+            if max(at[0] if at else -1, taken_back_at if taken_back_at is not None else -1) < own_row["at_ms"]:
                 connection.execute("DELETE FROM triage WHERE signature = ?", (own_row["signature"],))
                 insert(connection, "triage", own_row)
-        went, relabelled = _take_back(connection, tables["taken_back"])
-        return MergeResult(left_out=left_out, taken_back=went, relabelled=relabelled)
+        removed, relabelled = _take_back(connection, tables["taken_back"])
+        return MergeResult(left_out=left_out, taken_back=removed, relabelled=relabelled)
 
 
 def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Row]) -> tuple[str, ...]:
     """A test's baseline here stays; one that was cleared here after it was set there does not come."""
-    other, came = 0, set[int]()
+    other, inserted = 0, set[int]()
     for row in rows:
         own_row = numbers.translated("baselines", row)
         if own_row is None:
@@ -513,7 +513,7 @@ def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Ro
             "SELECT execution, run FROM baselines WHERE test = ?", (own_row["test"],)
         ).fetchone()
         if current is None:
-            came.add(insert(connection, "baselines", own_row))
+            inserted.add(insert(connection, "baselines", own_row))
         elif current != (own_row["execution"], own_row["run"]):
             other += 1
         else:
@@ -522,12 +522,12 @@ def _baselines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[Ro
                 "UPDATE baselines SET who = ?1, at_ms = ?2 WHERE test = ?3 AND at_ms < ?2",
                 (own_row["who"], own_row["at_ms"], own_row["test"]),
             )
-    if came:
+    if inserted:
         # Those that were here before are left alone: only what came in can have been taken back before.
         for rowid, name in tombstones.baseline_names(connection).items():
-            gone = tombstones.tombstone_time(connection, "baseline", name) if rowid in came else None
-            if gone is not None:
-                tombstones.remove_baseline(connection, name, gone)
+            taken_back_at = tombstones.tombstone_time(connection, "baseline", name) if rowid in inserted else None
+            if taken_back_at is not None:
+                tombstones.remove_baseline(connection, name, taken_back_at)
     return (f"{other} baselines: these tests have a different one here",) if other else ()
 
 
@@ -546,20 +546,20 @@ def _quarantines(connection: sqlite3.Connection, numbers: IdMap, rows: Sequence[
 
 def _take_back(connection: sqlite3.Connection, rows: Sequence[Row]) -> tuple[int, tuple[str, ...]]:
     """What was taken back there goes here: how much that was, and the runs that have lost a label."""
-    went, relabelled = 0, dict[str, None]()
+    removed, relabelled = 0, dict[str, None]()
     for row in rows:
         tombstones.add_tombstone(connection, row["kind"], row["name"], row["at_ms"])
         if row["kind"] == "triage":
-            went += connection.execute(
+            removed += connection.execute(
                 "DELETE FROM triage WHERE signature = ? AND at_ms <= ?", (row["name"], row["at_ms"])
             ).rowcount
         elif row["kind"] == "baseline":
-            went += tombstones.remove_baseline(connection, row["name"], row["at_ms"])
+            removed += tombstones.remove_baseline(connection, row["name"], row["at_ms"])
         else:
             lost = list(tombstones.remove_labels(connection, row["name"]))
-            went += len(lost)
+            removed += len(lost)
             relabelled.update(dict.fromkeys(lost))
-    return went, tuple(relabelled)
+    return removed, tuple(relabelled)
 
 
 # The other file of a merge: opened to read only, looked at before anything of it is taken

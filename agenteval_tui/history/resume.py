@@ -34,12 +34,12 @@ class Resume(Operation):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Do it, or raise AgentevalError where it can't be done. Returns how many runs are queued then."""
-        found = connection.execute(
+        execution_row = connection.execute(
             "SELECT id, status, owner, kind, options FROM executions WHERE uid = ?", (clean(self.execution_id),)
         ).fetchone()
-        if found is None:
+        if execution_row is None:
             raise HistoryError(f"there is no execution {self.execution_id}")
-        execution, status, owner, kind, options = found
+        execution, status, owner, kind, options = execution_row
         _check_resumable(self.execution_id, status, owner, kind)
         again = {clean(run_id) for run_id in self.again}
         queued = 0

@@ -227,9 +227,9 @@ def differences(connection: sqlite3.Connection, version: int) -> tuple[str, ...]
 
 @lru_cache(maxsize=2)
 def _statements_of(version: int) -> dict[tuple[str, str], str]:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
-        migrate(made, upto=version)
-        return _statements(made)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        migrate(fresh, upto=version)
+        return _statements(fresh)
 
 
 def _statements(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:

@@ -52,13 +52,13 @@ def remove_labels(connection: sqlite3.Connection, name: str) -> Iterator[str]:
     if len(of) > 2 or not all(isinstance(part, str) for part in of):
         return
     criterion, key = (of[0] or None if of else None), (of[1] if len(of) > 1 else "")
-    gone = connection.execute(
+    removed = connection.execute(
         "DELETE FROM labels WHERE run = (SELECT id FROM runs WHERE uid = ?1) AND who = ?2 AND at_ms = ?3"
         " AND coalesce((SELECT hash FROM criteria WHERE id = labels.criterion), '') = ?4"
         " AND (?5 IS NULL OR criterion_name = ?5) AND key = ?6",
         (run, who, at_ms, digest, criterion, key),
     ).rowcount
-    if gone:
+    if removed:
         yield run
 
 

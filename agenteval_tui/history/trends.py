@@ -715,8 +715,8 @@ def _gathered(
     more = "".join(f" AND {part}" for part in conditions) + condition
     # What is known of executions only (name, commit, metadata) is asked of them afterwards.
     key = _KEY.get(group, "r.execution") if by_test or group not in ("suite", "test") else ""
-    shown, grouped = (f"{key}, ", f" GROUP BY {_GROUPED.get(group, key)}") if key else ("NULL, ", "")
-    head = f"SELECT {shown}json_group_array({what}) FROM {_RUNS} WHERE {ENDED}"
+    selected, grouped = (f"{key}, ", f" GROUP BY {_GROUPED.get(group, key)}") if key else ("NULL, ", "")
+    head = f"SELECT {selected}json_group_array({what}) FROM {_RUNS} WHERE {ENDED}"
     dated = f"{head} AND r.started_ms >= ? AND r.started_ms < ?{more}{grouped}"
     of_one = f"{head} AND r.started_ms >= ? AND r.started_ms < ? AND r.execution = ?{more}{grouped}"
     undated = f"{head} AND r.started_ms IS NULL AND r.execution IN (SELECT value FROM json_each(?)){more}{grouped}"

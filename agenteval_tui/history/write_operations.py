@@ -148,9 +148,9 @@ class DeleteExecution(Operation):
             withdraw(connection, totals, run)
         forget_runs(connection, [row[0] for row in rows])
         baselines.delete_baselines_of(connection, execution, [row[0] for row in rows])
-        gone = [(row[0],) for row in rows]
-        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", gone)
-        connection.executemany("DELETE FROM tapes WHERE run = ?", gone)
+        run_ids = [(row[0],) for row in rows]
+        connection.executemany("DELETE FROM failed_attempts WHERE run = ?", run_ids)
+        connection.executemany("DELETE FROM tapes WHERE run = ?", run_ids)
         connection.execute("DELETE FROM runs WHERE execution = ?", (execution,))
         for transcript in {row[-1] for row in rows if row[-1] is not None}:
             forget_transcript(connection, transcript)

@@ -156,18 +156,18 @@ class Checks:
         grades, runs = [], []
         for repetition in range(1, repeat + 1):
             started, began = now_ms(), time.perf_counter()
-            given = _called(what) if called else what
+            result = _called(what) if called else what
             took = (time.perf_counter() - began) * 1000 if called else None
             with allowed_once_by(TRUST):
-                graded = grade(given, criteria, variables=variables, judge=judge, trust=trust or self._trust)
+                graded = grade(result, criteria, variables=variables, judge=judge, trust=trust or self._trust)
             planned = self._planned(test, graded, repetition, what if called else None, variables)
             grades.append(graded)
             runs.append(self._record.add(planned, graded, started, took))
         passed = sum(graded.passed for graded in grades)
         worst = next((number for number, graded in enumerate(grades) if not graded.passed), 0)
         if passed / repeat < pass_rate:
-            told = _failure(grades[worst], passed, repeat, pass_rate)
-            raise CheckFailed(f"{told}\nagenteval why {runs[worst]}{directories.db_option(self._record.db)}")
+            message = _failure(grades[worst], passed, repeat, pass_rate)
+            raise CheckFailed(f"{message}\nagenteval why {runs[worst]}{directories.db_option(self._record.db)}")
         return grades[worst]
 
     def grade(self, what: Any, criteria: Criteria, **options: Any) -> Grade:
@@ -197,7 +197,7 @@ class Checks:
         variables: Mapping[str, Any] | None,
     ) -> dict[str, Any]:
         file = self._item.nodeid.partition("::")[0]
-        asked = [one.content for one in graded.transcript.messages if one.role == "user"]
+        prompts = [message.content for message in graded.transcript.messages if message.role == "user"]
         return {
             "suite_key": f"pytest:{file}",
             "suite_name": file,
@@ -205,28 +205,28 @@ class Checks:
             "test_name": test,
             "repetition": repetition,
             "agent": graded.transcript.model or (name_of(function) if function is not None else "given"),
-            "prompt": asked[-1] if asked else "",
+            "prompt": prompts[-1] if prompts else "",
             "variables": dict(variables or {}),
         }
 
 
 def _called(function: Callable[[], Any]) -> object:
-    given = function()
-    if inspect.isawaitable(given):
+    result = function()
+    if inspect.isawaitable(result):
 
         async def awaited() -> object:
-            return await given
+            return await result
 
         return run_in_thread(awaited)
-    return given
+    return result
 
 
 def _failure(graded: Grade, passed: int, repeat: int, pass_rate: float) -> str:
-    said = graded.why()
+    reasons = graded.why()
     if repeat > 1:
         interval = interval_phrase(interval_of(passed, repeat))
-        said = (
+        reasons = (
             f"{passed} of {count(repeat, 'run')} passed: {percent(passed / repeat)} "
-            f"({interval}), wanted {percent(pass_rate)}\n{said}"
+            f"({interval}), wanted {percent(pass_rate)}\n{reasons}"
         )
-    return said
+    return reasons

@@ -265,10 +265,10 @@ def problems_around(transcript: Transcript, specs: Iterable[CriterionSpec]) -> I
             yield AroundProblem("after", hook.name, hook.error.message, hook.error.fix)
     if not transcript.state:
         return
-    asked = {_probe_of(spec) for spec in specs}
+    graded_probes = {_probe_of(spec) for spec in specs}
     for probe in transcript.state:
         readings = [reading for reading in (probe.after, probe.before) if reading is not None and reading.problem]
-        if readings and probe.name not in asked and readings[0].problem not in _NOT_TRIED:
+        if readings and probe.name not in graded_probes and readings[0].problem not in _NOT_TRIED:
             why = reading_sentence(readings[0].problem, readings[0].fields)
             yield AroundProblem("probe", probe.name, why)
 

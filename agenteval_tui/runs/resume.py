@@ -306,14 +306,14 @@ def _changes(setup: Setup, missing: list[RunRow]) -> list[str]:
     """What is not any more as it was when the execution was planned."""
     keys = {run_row.suite_key for run_row in missing}
     changed = [key for key, digest in setup.digests.items() if key in keys and file_digest(key) not in ("", digest)]
-    gone = [key for key in setup.digests if key in keys and not Path(key).exists()]
+    missing_files = [key for key in setup.digests if key in keys and not Path(key).exists()]
     changes = []
     if changed:
         changes.append(
             f"changed since this execution was planned: {', '.join(changed)}; the missing runs will run as planned then"
         )
-    if gone:
-        changes.append(f"no longer there: {', '.join(gone)}; the missing runs will run as planned")
+    if missing_files:
+        changes.append(f"no longer there: {', '.join(missing_files)}; the missing runs will run as planned")
     return changes
 
 

@@ -317,15 +317,15 @@ class WaitingRuns:
     def take_unneeded(self, group: Repetitions) -> list[RunPlan]:
         """Take out all that wait of some repetitions, in plan order."""
         key = id(group)
-        gone = []
+        removed = []
         for name in self._members[key]:
             if name in self._held:
                 self._held.remove(name)
-                gone.append(self._waiting.pop(name)[1])
+                removed.append(self._waiting.pop(name)[1])
             elif (run := self.remove(name)) is not None:
-                gone.append(run)
+                removed.append(run)
         self._held_back[key].clear()
-        return gone
+        return removed
 
     def clear(self) -> list[RunPlan]:
         """Take all runs out; gives them in plan order."""

@@ -214,11 +214,11 @@ def tag_tests(
     """Give tests these tags and take those away. A suite's own tags are not theirs and stay."""
     check_unchanged(loaded, read_again(loaded))
     tree = _tree(loaded)
-    gone = {tag.casefold() for tag in remove}
+    removed = {tag.casefold() for tag in remove}
     for test_id in test_ids:
         path: list[str | int] = ["tests", place_of(loaded, test_id)]
         before = [str(tag) for tag in tree.get(path).get("tags") or []]
-        after = [tag for tag in before if tag.casefold() not in gone]
+        after = [tag for tag in before if tag.casefold() not in removed]
         folded_tags = {tag.casefold() for tag in after}
         after += [tag for tag in add if tag.casefold() not in folded_tags]
         if after != before:
@@ -556,11 +556,11 @@ def id_now(before: LoadedSuite, now: LoadedSuite, test_id: str) -> str:
     old = before.suite.test(test_id) if before.suite is not None else None
     if now.suite is None or before.suite is None or old is None or now.suite.test(test_id) is not None:
         return test_id if now.suite is not None and now.suite.test(test_id) is not None else ""
-    came = [test for test in now.suite.tests if before.suite.test(test.id) is None]
-    gone = [test for test in before.suite.tests if now.suite.test(test.id) is None]
-    alike = [test for test in came if test.model_copy(update={"id": old.id, "name": old.name}) == old]
-    if len(alike) != 1 and len(came) == len(gone) == 1:
-        alike = [test for test in came if _asked(test) == _asked(old)]
+    added = [test for test in now.suite.tests if before.suite.test(test.id) is None]
+    removed = [test for test in before.suite.tests if now.suite.test(test.id) is None]
+    alike = [test for test in added if test.model_copy(update={"id": old.id, "name": old.name}) == old]
+    if len(alike) != 1 and len(added) == len(removed) == 1:
+        alike = [test for test in added if _asked(test) == _asked(old)]
     return alike[0].id if len(alike) == 1 else ""
 
 

@@ -205,8 +205,8 @@ def from_openai_messages(raw: Iterable[Any]) -> Transcript:
             raise AgentevalError(
                 f"message {number + 1} has no role", fix="a message is an object with `role` and `content`"
             )
-        if len(item) == 2 and role != "tool" and role != "function" and (said := item.get("content")).__class__ is str:
-            messages.append(Message(role=role, content=said))  # nothing else is in it
+        if len(item) == 2 and role != "tool" and role != "function" and (text := item.get("content")).__class__ is str:
+            messages.append(Message(role=role, content=text))  # nothing else is in it
             continue
         content = content_text(item.get("content")) or _refusal_of(item)
         notes.extend(Note("unread", kind, message_place(number)) for kind in _unread_kinds(item, content))

@@ -236,9 +236,9 @@ class TranscriptRedactor(Redactor):
     def _in_reading(self, reading: Reading | None) -> bool:
         if reading is None:
             return False
-        said = self.cut(self._said(reading.output)) is not reading.output
+        printed = self.cut(self._said(reading.output)) is not reading.output
         raised = self.traceback(reading.traceback) is not reading.traceback
-        return said or raised or self.inside(reading.value) or self._fields(reading.fields) != reading.fields
+        return printed or raised or self.inside(reading.value) or self._fields(reading.fields) != reading.fields
 
     def _call(self, call: ToolCall) -> ToolCall:
         changed: dict[str, Any] = {}

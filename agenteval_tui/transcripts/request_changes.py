@@ -99,8 +99,8 @@ def changes_since(requests: ModelRequests, number: int) -> RequestDifference | N
     same = (was.model, was.system, was.tools, was.parameters) == (now.model, now.system, now.tools, now.parameters)
     if same and _grew(was.messages, now.messages):
         sizes = [sum(end - first for first, end in request_reference.messages) for request_reference in (was, now)]
-        came = tuple(range(*sizes))
-        return RequestDifference((RequestChange("added", after=came),) if came else (), sizes[0])
+        added = tuple(range(*sizes))
+        return RequestDifference((RequestChange("added", after=added),) if added else (), sizes[0])
     keys = [
         [requests.key(place) for first, end in request_reference.messages for place in range(first, end)]
         for request_reference in (was, now)
@@ -110,8 +110,8 @@ def changes_since(requests: ModelRequests, number: int) -> RequestDifference | N
 
 def _of_kept(before: ModelRequest, after: ModelRequest) -> RequestDifference:
     """What changed where the server keeps the conversation, so that a request has only what is new in it."""
-    came = RequestChange("added", after=tuple(range(len(after.messages))))
-    return RequestDifference((*((came,) if came.after else ()), *_of_the_rest(before, after)), 0)
+    added = RequestChange("added", after=tuple(range(len(after.messages))))
+    return RequestDifference((*((added,) if added.after else ()), *_of_the_rest(before, after)), 0)
 
 
 def _grew(was: Sequence[tuple[int, int]], now: Sequence[tuple[int, int]]) -> bool:
@@ -199,25 +199,25 @@ def _of_units(
     was: Sequence[str],
     now: Sequence[str],
 ) -> Iterator[RequestChange]:
-    gone, came, masked, moved = _unmatched(before, after, was, now)
+    removed, added, masked, moved = _unmatched(before, after, was, now)
     # The answer to the request before comes right behind what stayed of it. That an older one says the same moves none;
     # nor is an older "Yes." the one that is said now.
-    answer = max(set(range(len(now))) - {*came, *(new for _, new in moved)}, default=-1) + 1
+    answer = max(set(range(len(now))) - {*added, *(new for _, new in moved)}, default=-1) + 1
     for old, new in [*moved]:
         is_answer = new == answer and after[new].get("role") == "assistant"
         is_short = after[new].get("role") == "user" and len(content_of(after[new])) < _TELLING
         if is_answer or (new > answer and is_short):
             moved.remove((old, new))
-            gone, came = sorted([*gone, old]), sorted([*came, new])
-    if len(gone) == len(was) and not masked and not moved and was:
+            removed, added = sorted([*removed, old]), sorted([*added, new])
+    if len(removed) == len(was) and not masked and not moved and was:
         # What is asked comes last; what stands before it is there in place of the messages that went. An answer that
         # stands first may be the last one, which stayed.
-        told = all(message.get("role") in _TOLD and not message.get("tool_calls") for message in after)
-        if len(came) > 1 and told and after[0].get("role") == after[-1].get("role") == "user":
-            yield RequestChange("replaced", tuple(gone), tuple(came[:-1]))
-            yield RequestChange("added", after=tuple(came[-1:]))
+        only_texts = all(message.get("role") in _TOLD and not message.get("tool_calls") for message in after)
+        if len(added) > 1 and only_texts and after[0].get("role") == after[-1].get("role") == "user":
+            yield RequestChange("replaced", tuple(removed), tuple(added[:-1]))
+            yield RequestChange("added", after=tuple(added[-1:]))
         else:
-            yield RequestChange("restarted", tuple(gone), tuple(came))
+            yield RequestChange("restarted", tuple(removed), tuple(added))
         return
     for old, new in masked:
         texts = content_of(before[old]), content_of(after[new])
@@ -228,13 +228,13 @@ def _of_units(
     if moved:
         yield RequestChange("moved", tuple(old for old, _ in moved), tuple(new for _, new in moved))
     # What came after everything that stayed is how a conversation grows.
-    stayed = set(range(len(now))) - set(came)
+    stayed = set(range(len(now))) - set(added)
     last = max(stayed, default=-1)
-    within, behind = [place for place in came if place < last], [place for place in came if place > last]
-    if gone:
-        took_place = _in_place_of(gone, before, after, behind)
+    within, behind = [place for place in added if place < last], [place for place in added if place > last]
+    if removed:
+        took_place = _in_place_of(removed, before, after, behind)
         within, behind = within + took_place, [place for place in behind if place not in took_place]
-        yield RequestChange("replaced" if within else "dropped", tuple(gone), tuple(within))
+        yield RequestChange("replaced" if within else "dropped", tuple(removed), tuple(within))
     elif within:
         yield RequestChange("added", after=tuple(within))
     if behind:
@@ -242,7 +242,7 @@ def _of_units(
 
 
 def _in_place_of(
-    gone: Collection[int],
+    removed: Collection[int],
     before: Sequence[Mapping[str, Any]],
     after: Sequence[Mapping[str, Any]],
     behind: Sequence[int],
@@ -253,13 +253,15 @@ def _in_place_of(
     users = [after[place].get("role") == "user" for place in behind]
     first = next((number for number, is_user in enumerate(users) if not is_user), len(users))
     last = next((number for number in range(len(users), 0, -1) if not users[number - 1]), 0)
-    asked = max((place for place, message in enumerate(before) if message.get("role") == "user"), default=-1)
+    last_asked = max((place for place, message in enumerate(before) if message.get("role") == "user"), default=-1)
     habit = 0
-    while asked - habit >= 0 and before[asked - habit].get("role") == "user":
+    while last_asked - habit >= 0 and before[last_asked - habit].get("role") == "user":
         habit += 1
-    usual = max(1, sum(place not in gone for place in range(asked - habit + 1, asked + 1)))
+    usual = max(1, sum(place not in removed for place in range(last_asked - habit + 1, last_asked + 1)))
     leading = range(first) if first < len(users) else ()
-    if asked == len(before) - 1 and min(gone) > asked - habit:  # what was asked, or a remark that stands behind it
+    if (
+        last_asked == len(before) - 1 and min(removed) > last_asked - habit
+    ):  # what was asked, or a remark that stands behind it
         last = len(users)
     return [behind[number] for number in (*leading, *range(last, len(users) - usual))]
 
@@ -272,8 +274,8 @@ def _unmatched(
 ) -> tuple[list[int], list[int], list[tuple[int, int]], list[tuple[int, int]]]:
     """(places that went, places that came, pairs of one message with two texts, pairs of messages that moved)."""
     anchors, moved = _anchors(was, now)
-    gone: list[int] = []
-    came: list[int] = []
+    removed: list[int] = []
+    added: list[int] = []
     masked: list[tuple[int, int]] = []
     elsewhere = {old for old, _ in moved}, {new for _, new in moved}
     start = (0, 0)
@@ -282,8 +284,8 @@ def _unmatched(
         against = [place for place in range(start[1], anchor[1]) if place not in elsewhere[1]]
         start = anchor[0] + 1, anchor[1] + 1
         if not between or not against:
-            gone += between
-            came += against
+            removed += between
+            added += against
             continue
         matcher = SequenceMatcher(
             None, [was[number] for number in between], [now[number] for number in against], autojunk=False
@@ -313,22 +315,22 @@ def _unmatched(
                 and _stands_there(before, after, old[0], new[0], between=is_between)
             ):
                 masked.append((old.pop(), new.pop(0)))
-            gone += old
-            came += new
-    again = _in_another_order(was, now, gone, came, max((new for _, new in anchors), default=-1))
-    gone = [place for place in gone if place not in {old for old, _ in again}]
-    came = [place for place in came if place not in {new for _, new in again}]
-    return gone, came, masked, sorted([*moved, *again])
+            removed += old
+            added += new
+    again = _in_another_order(was, now, removed, added, max((new for _, new in anchors), default=-1))
+    removed = [place for place in removed if place not in {old for old, _ in again}]
+    added = [place for place in added if place not in {new for _, new in again}]
+    return removed, added, masked, sorted([*moved, *again])
 
 
 def _in_another_order(
-    was: Sequence[str], now: Sequence[str], gone: Sequence[int], came: Sequence[int], last: int
+    was: Sequence[str], now: Sequence[str], removed: Sequence[int], added: Sequence[int], last: int
 ) -> list[tuple[int, int]]:
     """Of messages that are said several times ("Yes."), those that moved. What comes behind `last`, all that stayed, is
     said anew."""
-    free = [place for place in came if place < last]
+    free = [place for place in added if place < last]
     pairs: list[tuple[int, int]] = []
-    for place in gone:
+    for place in removed:
         twin = next((other for other in free if now[other] == was[place]), None)
         if twin is not None:
             pairs.append((place, twin))

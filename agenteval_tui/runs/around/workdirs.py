@@ -82,14 +82,14 @@ def _copy(source: Path, target: Path) -> None:
             files += 1
             path = Path(here, name)
             status = path.lstat()
-            shown = path.relative_to(source)
+            inside = path.relative_to(source)
             if stat.S_ISLNK(status.st_mode):
                 _copy_link(source, path, place / name)
                 continue
             if stat.S_ISDIR(status.st_mode):
                 continue
             if not stat.S_ISREG(status.st_mode):
-                message = f"{shown} in the folder to copy is not a file, a folder or a link"
+                message = f"{inside} in the folder to copy is not a file, a folder or a link"
                 raise WorkdirError("special", message, where=str(path), fix="remove it, or copy another folder")
             if is_of_open_history(path):  # to open it would let go of SQLite's locks
                 raise _has_history(source)

@@ -353,8 +353,8 @@ class _Results:
 
     def _count(self, transcript: Transcript, answers: int, cost: float | None) -> None:
         # All requests but the recorded ones went to servers.
-        asked = 0 if transcript.requests is None else len(transcript.requests.references)
-        live = max(asked - answers, 0) if self._live else 0
+        sent = 0 if transcript.requests is None else len(transcript.requests.references)
+        live = max(sent - answers, 0) if self._live else 0
         self.answers += answers
         self.requests += live
         if live:

@@ -87,7 +87,7 @@ def code_change(
     """The change with its counts."""
     effects = [run.effect for run in runs]
     prices = [run.cost for run in runs if run.effect == "needs_model"]
-    known = [price for price in prices if price is not None]
+    known_prices = [price for price in prices if price is not None]
     return CodeChange(
         files=files,
         runs=runs,
@@ -100,7 +100,7 @@ def code_change(
         answers=answers,
         requests=requests,
         cost=cost,
-        needed_cost=sum(known) if len(known) == len(prices) else None,
+        needed_cost=sum(known_prices) if len(known_prices) == len(prices) else None,
         duration_ms=duration_ms,
         execution=execution,
         error=error,

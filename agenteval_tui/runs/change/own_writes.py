@@ -79,19 +79,19 @@ class OwnWrites:
         self._names.update(kinds)
         by_person = [path for path in kinds if not self._is_of_check(path)]
         self._written.difference_update([kinds[path] for path in by_person])
-        left = [path for path, kind in kinds.items() if kind not in self._written]
-        during = [path for path in left if path not in by_person]
+        unexplained = [path for path, kind in kinds.items() if kind not in self._written]
+        during = [path for path in unexplained if path not in by_person]
         # Checks are counted one after another: a person's save between them begins the count anew.
         if not during:
             self._checks.clear()
-            return left, []
+            return unexplained, []
         # One of them may be a save all the same: only what comes again and again is the runs' own.
         for kind in {kinds[path] for path in during}:
             is_edited = kind in read or kind.endswith(_EDITED)
             self._checks[kind] += _SHARE if self._running and is_edited else 1
         new = {kind for kind in {kinds[path] for path in during} if self._checks[kind] > _CHECKS}
         self._written |= new
-        return [path for path in left if kinds[path] not in new], sorted(new)
+        return [path for path in unexplained if kinds[path] not in new], sorted(new)
 
     def without(self, paths: Iterable[str]) -> list[str]:
         """Those of the files of which it is not known that the runs write them."""

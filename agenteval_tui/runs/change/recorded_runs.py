@@ -73,7 +73,7 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
     rows: dict[tuple[str, ...], RunRow] = {}
     of_test: dict[tuple[str, ...], list[RunRow]] = {}
     for suite_key in dict.fromkeys(run.suite_key for run in planned.values()):
-        left = {key for key in planned if key[0] == suite_key}
+        unrecorded = {key for key in planned if key[0] == suite_key}
         executions = store.execution_ids(RunFilter(suite_key=suite_key, counted=True))[:_EXECUTIONS]
         for number, execution in enumerate(store.execution_rows(executions), 1):
             for row in store.runs_of_execution(execution.id):
@@ -82,10 +82,10 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
                     continue
                 # Executions come newest first: the first row of a key is its newest run.
                 rows.setdefault(key, row)
-                left.discard(key)
+                unrecorded.discard(key)
                 of_test.setdefault(key[:4], []).append(row)
             # A few executions more than needed: the twins come from them.
-            if not left and number > _TWINS:
+            if not unrecorded and number > _TWINS:
                 break
     recorded = [
         RecordedRun(run, rows[key], _twins(rows[key], of_test[key[:4]])) for key, run in planned.items() if key in rows
@@ -97,11 +97,11 @@ def _most_telling_first(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, ...]:
     """Those that failed come first; among them, and among the others, a run of each test before a second one of any:
     repetitions of a test mostly say the same."""
     places: list[tuple[bool, int, int]] = []
-    seen: Counter[tuple[object, ...]] = Counter()
+    earlier: Counter[tuple[object, ...]] = Counter()
     for place, run in enumerate(runs):
         alike = (run.failed, *_test_of(run), run.row.agent)
-        places.append((not run.failed, seen[alike], place))
-        seen[alike] += 1
+        places.append((not run.failed, earlier[alike], place))
+        earlier[alike] += 1
     return tuple([runs[place] for _, _, place in sorted(places)])
 
 

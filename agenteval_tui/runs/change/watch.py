@@ -258,8 +258,8 @@ class Watch:
         so far is not known."""
         if not options.live or options.max_cost is None:
             return options
-        left = None if self._spent is None else options.max_cost - self._spent
-        return replace(options, max_cost=left) if left is not None and left > 0 else FREE
+        remaining = None if self._spent is None else options.max_cost - self._spent
+        return replace(options, max_cost=remaining) if remaining is not None and remaining > 0 else FREE
 
     async def _checked(
         self, files: tuple[str, ...], runs: Sequence[RecordedRun], options: CheckOptions, beside: CodeChange | None
@@ -289,10 +289,10 @@ class Watch:
             self.last = change
         # After the runs: what they imported is known only now, and a later save is told from these contents.
         for agent in self._projects:
-            known = self._known.get(agent, frozenset())
-            files_read = with_targets(self._check.files(agent) - known)
+            read_before = self._known.get(agent, frozenset())
+            files_read = with_targets(self._check.files(agent) - read_before)
             # Never fewer: a run that failed early has read less than its code needs.
-            self._known[agent] = known | files_read
+            self._known[agent] = read_before | files_read
             self._contents.look(files_read)
             # What was imported may be outside the watched folders: `saves` asks for them again.
             if not folders_of((), files_read) <= self._watched:

@@ -110,9 +110,9 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
             case Drop(at):
                 dropped.add(at)
                 answers = messages_by_number[at].tool_call
-                gone = set(messages_by_number[at].tool_calls) if answers is None else {answers}
-                without |= gone
-                dropped |= {results[call] for call in gone if call in results}
+                dropped_calls = set(messages_by_number[at].tool_calls) if answers is None else {answers}
+                without |= dropped_calls
+                dropped |= {results[call] for call in dropped_calls if call in results}
     # Before anything is put together: what is wrong is named by the steps of the run.
     _require_results(transcript, messages_by_number, results.keys() | without)
     only_told = told_before(transcript, end)
@@ -154,9 +154,9 @@ def unseen_before(transcript: Transcript, end: int) -> tuple[frozenset[int], dic
     unseen, others = sight.out_of_sight(number), sight.other_results(number)
     messages = transcript.messages
     prompts = {place for place, message in enumerate(messages[: end + 1]) if message.role in PROMPTS}
-    gone = {call for place in unseen for call in messages[place].tool_calls}
+    unseen_calls = {call for place in unseen for call in messages[place].tool_calls}
     of_calls = {place: message.tool_call for place, message in enumerate(messages) if message.tool_call is not None}
-    results = {place for place, call in of_calls.items() if call in gone}
+    results = {place for place, call in of_calls.items() if call in unseen_calls}
     # A result that is nowhere stays where its call is seen: no server takes a call without one.
     kept_places = of_calls.keys() | (prompts if prompts <= unseen else set())
     left_out = frozenset(place for place in (unseen - kept_places) | results if place <= end)
@@ -332,16 +332,20 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
     """The conversation as it can be asked, with `turns` after those that it has. Raises `ForkError` where it can't be:
     a call without a result, a result without its call, nothing to answer."""
     check_calls(conversation)
-    messages, left = conversation.messages, [*conversation.turns, *turns]
-    if left and (not messages or messages[-1].role not in ANSWERED):
-        messages, left = (*messages, Message("user", left[0])), left[1:]
+    messages, remaining = conversation.messages, [*conversation.turns, *turns]
+    if remaining and (not messages or messages[-1].role not in ANSWERED):
+        messages, remaining = (*messages, Message("user", remaining[0])), remaining[1:]
     if not messages or messages[-1].role not in ANSWERED or not any(message.role == "user" for message in messages):
         raise NothingToAnswerError(
             "nothing is left for the agent to answer",
             fix="choose an earlier step, or insert a user message",
         )
     return Conversation(
-        messages, conversation.tool_calls, tuple(left), tools=conversation.tools, unseen_tools=conversation.unseen_tools
+        messages,
+        conversation.tool_calls,
+        tuple(remaining),
+        tools=conversation.tools,
+        unseen_tools=conversation.unseen_tools,
     )
 
 

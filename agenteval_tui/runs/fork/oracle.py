@@ -171,8 +171,8 @@ class Oracle:
         if self._stopped:
             return "it was stopped"
         # The engine knows only this part of the execution: it gets what the parts before have left.
-        left = None if self._max_cost is None else self._max_cost - self.spent
-        if left is not None and left <= 0:
+        remaining = None if self._max_cost is None else self._max_cost - self.spent
+        if remaining is not None and remaining <= 0:
             return f"the limit on cost (${self._max_cost:g}) was reached"
         continues = bool(self.execution_id)
         plan = execution_plan(
@@ -180,7 +180,7 @@ class Oracle:
             runs,
             execution_id=self.execution_id or new_id(),
             title=self._title,
-            max_cost=left,
+            max_cost=remaining,
             concurrency=self._concurrency,
             trust=self.trust,
             continues=continues,

@@ -296,14 +296,14 @@ def question_of(source: Source, conversation: Conversation, answers: int | None 
     criteria = [spec.hash for spec in run.specs]
     context = conversation.context(source.context)
     # What only some questions have is added where it is there, so the hash of the others is the same without it.
-    asked: list[Any] = [version, messages, calls, conversation.turns, context, run.variables, criteria, run.seed]
+    parts: list[Any] = [version, messages, calls, conversation.turns, context, run.variables, criteria, run.seed]
     if attached := known_by(conversation.messages):
-        asked.append(attached)
+        parts.append(attached)
     if answers is not None:
-        asked.append(["tape", answers])
+        parts.append(["tape", answers])
     if run.user is not None:
-        asked.append([run.user.agent.hash, to_builtins(run.user.brief, enc_hook=str)])
-    return content_hash(json_like(asked))[:16]
+        parts.append([run.user.agent.hash, to_builtins(run.user.brief, enc_hook=str)])
+    return content_hash(json_like(parts))[:16]
 
 
 def title_of(row: RunRow, purpose: Purpose = "fork") -> str:
