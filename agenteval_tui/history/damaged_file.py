@@ -187,27 +187,27 @@ class _Copy:
             length = file.seek(0, os.SEEK_END)
             # The rest of a page that was cut off counts as a whole one: the number of pages is taken from the length.
             file.truncate(-(-length // size) * size)
-        self._connection = self._open()
+        self.connection = self._open()
         try:
-            stored_size = self._connection.execute("PRAGMA page_size").fetchone()[0]
-            self._connection.execute("PRAGMA schema_version").fetchone()
+            stored_size = self.connection.execute("PRAGMA page_size").fetchone()[0]
+            self.connection.execute("PRAGMA schema_version").fetchone()
         except sqlite3.DatabaseError as error:
             # Other damage is not in the head: the first page, with its list of tables, stays.
             stored_size = 0 if result_code(error) == sqlite3.SQLITE_NOTADB else size
         if stored_size != size:
-            self._connection.close()
+            self.connection.close()
             self._write_first_page(log=Path(f"{scratch}-wal").exists())
-            self._connection = self._open()
+            self.connection = self._open()
         with suppress(sqlite3.DatabaseError):  # what is in the log or the journal counts, as far as SQLite takes it
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         self._pages = scratch.stat().st_size // size
         """Those of the file itself."""
         self._newer = False
         with suppress(sqlite3.DatabaseError):
-            self._newer = schema.newest() < schema.version_of(self._connection) < _LATER
+            self._newer = schema.newest() < schema.version_of(self.connection) < _LATER
 
     def close(self) -> None:
-        self._connection.close()
+        self.connection.close()
 
     def read(self, target: sqlite3.Connection) -> None:
         """Copy all rows that can be read."""
@@ -215,7 +215,7 @@ class _Copy:
         self._list(entries)
         ours = _tables(target)
         tables = {
-            name: _Table(name, columns, _as_stored(self._connection, name), self._indexes(name, entries))
+            name: _Table(name, columns, _as_stored(self.connection, name), self._indexes(name, entries))
             for name, columns in ours.items()
             if ("table", name) in entries
         }
@@ -241,7 +241,7 @@ class _Copy:
         """Our tables and indexes: as the file lists them, as parts of its list say that nothing leads to any more, or
         where they are in a new file."""
         with suppress(sqlite3.DatabaseError):  # the first statement may fail because of what follows it
-            self._connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+            self.connection.execute("SELECT 1 FROM sqlite_master").fetchone()
         listed = list(self._lines("sqlite_master", range(1, 4096)))
         ours = {(entry.type, entry.name): entry for entry in _layout(self._size, schema.newest(), vacuumed=False)}
         foreign = bool(listed) and not {(entry.type, entry.name) for entry in listed} & ours.keys()
@@ -270,7 +270,7 @@ class _Copy:
         while pending:
             some = pending.pop()
             try:
-                for row in _guarded(self._connection, _ENTRIES.format(name), (some[0], some[-1])):
+                for row in _guarded(self.connection, _ENTRIES.format(name), (some[0], some[-1])):
                     yield _Entry(*row)
             except _UnreadableError:
                 pending += _halves(some, ids)
@@ -293,7 +293,7 @@ class _Copy:
 
     def _list(self, entries: dict[tuple[str, str], _Entry]) -> None:
         """Let the copy list these, and nothing else."""
-        self._connection.close()
+        self.connection.close()
         # One that is left here could bring the former list back.
         for end in ("-wal", "-journal"):
             Path(f"{self._path}{end}").unlink(missing_ok=True)
@@ -304,7 +304,7 @@ class _Copy:
                 "INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", [entry.row for entry in entries.values()]
             )
             connection.execute("COMMIT")
-        self._connection = self._open()
+        self.connection = self._open()
 
     def _write_first_page(self, *, log: bool = False) -> None:
         """The first page of a history without tables, which has as many pages as this file."""
@@ -342,23 +342,23 @@ class _Copy:
         ours = _tables(target).get(name)
         if ours is None:
             return False
-        statement = _Statement(self, target, _Table(name, ours, _columns(self._connection, name), ()))
+        statement = _Statement(self, target, _Table(name, ours, _columns(self.connection, name), ()))
         try:
-            return any(True for _ in _guarded(self._connection, f"{statement.select(name)} LIMIT 1", _ALL))
+            return any(True for _ in _guarded(self.connection, f"{statement.select(name)} LIMIT 1", _ALL))
         except _UnreadableError:
             return False
 
     def _indexes(self, name: str, entries: dict[tuple[str, str], _Entry]) -> tuple[_Index, ...]:
         """The first of those that have all rows of a table and can be read, the longest first."""
-        key, indexes = _key(_columns(self._connection, name)), list[_Index]()
+        key, indexes = _key(_columns(self.connection, name)), list[_Index]()
         for entry in entries.values():
             whole = entry.type == "index" and entry.table == name and " WHERE " not in (entry.sql or "")
             if whole and len(indexes) < _INDEXES:
                 with suppress(_UnreadableError):
-                    info = _guarded(self._connection, f"SELECT name FROM pragma_index_info('{entry.name}')")
+                    info = _guarded(self.connection, f"SELECT name FROM pragma_index_info('{entry.name}')")
                     columns = (key, *[column for (column,) in info])
                     select = f"SELECT {', '.join(columns)} FROM {name} INDEXED BY {entry.name}"
-                    rows = frozenset(_guarded(self._connection, select))
+                    rows = frozenset(_guarded(self.connection, select))
                     if all(isinstance(row[0], int) and row[0] > 0 for row in rows):
                         indexes.append(_Index(columns, rows))
         return tuple(sorted(indexes, key=lambda index: len(index.rows), reverse=True))
@@ -375,7 +375,7 @@ class _Copy:
             return missing > 0
         if name not in self.found.damaged and not again:
             with suppress(_UnreadableError):
-                if list(_guarded(self._connection, f"PRAGMA integrity_check({name})")) == [("ok",)]:
+                if list(_guarded(self.connection, f"PRAGMA integrity_check({name})")) == [("ok",)]:
                     return False
             self.found.damaged.add(name)
         if name in self.found.damaged:
@@ -401,7 +401,7 @@ class _Copy:
             for pages in _batches([page for page in self._pages_of(kind) if page not in free]):
                 self._list({("table", f"p{page}"): _entry(f"p{page}", page, table.columns) for page in pages})
                 # `_list` opened a new connection, which does not know the function.
-                self._connection.create_function("is_lost", len(columns), is_lost)
+                self.connection.create_function("is_lost", len(columns), is_lost)
                 statement = _Statement(self, target, table, f"is_lost({', '.join(columns)}) AND ")
                 for page in pages:
                     statement.copy(f"p{page}", (), singly=kind != _INNER_ROWS)
@@ -423,10 +423,6 @@ class _Copy:
     def most_on_page(self) -> int:
         """No page has more rows."""
         return self._size // 4
-
-    @property
-    def connection(self) -> sqlite3.Connection:
-        return self._connection
 
 
 class _Statement:

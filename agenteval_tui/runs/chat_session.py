@@ -63,7 +63,8 @@ class Conversation:
         self._agent: Agent | None = None
         self._before = Transcript()
         # Without turns that failed or were cancelled: a server would not take calls without results.
-        self._answered = Transcript()
+        self.answered = Transcript()
+        """The turns that were answered: what the agent is sent next, before the next question."""
         self._recorder: Recorder | None = None
         self._replayed: Transcript | None = None
         self._question: Message | None = None
@@ -75,11 +76,6 @@ class Conversation:
         if self._question is None:
             return self._before
         return _joined(self._before, self._question, self._made())
-
-    @property
-    def answered(self) -> Transcript:
-        """The turns that were answered: what the agent is sent next, before the next question."""
-        return self._answered
 
     @property
     def usage(self) -> Usage:
@@ -127,7 +123,7 @@ class Conversation:
     def forget(self) -> None:
         """Begin a new conversation with the same agent."""
         self.turns.clear()
-        self._before = self._answered = Transcript()
+        self._before = self.answered = Transcript()
         self._recorder = self._replayed = self._question = None
         if isinstance(self._agent, Closable):
             self._agent.release(self._run)
@@ -143,10 +139,10 @@ class Conversation:
         assert self._question is not None
         assert self._recorder is not None
         request = AgentRequest(
-            messages=(*self._answered.messages, self._question),
+            messages=(*self.answered.messages, self._question),
             test_id="chat",
             seed=len(self.turns),
-            tool_calls=self._answered.tool_calls,
+            tool_calls=self.answered.tool_calls,
             run=self._run,
             turn=len(self.turns),
         )
@@ -188,7 +184,7 @@ class Conversation:
         transcript = replace(transcript, usage=usage)
         whole = _joined(self._before, self._question, transcript) if self._question is not None else self._before
         if error is None and self._question is not None:
-            self._answered = _joined(self._answered, self._question, transcript)
+            self.answered = _joined(self.answered, self._question, transcript)
         self.turns[-1] = replace(
             last, usage=usage, took_ms=took_ms, first_token_ms=transcript.timing.first_token_ms, error=error
         )

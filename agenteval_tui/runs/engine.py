@@ -587,8 +587,11 @@ class Engine:
         message = "; ".join(filter(None, (state.message, *self._remarks())))
         try:
             startup_ms = sum(start.levels_ms for start in starts()) or None
-            # Services end before the record is written: it has how each of them ended.
-            around = await self._surroundings_ended()
+            around = ""
+            if self._around is not None:
+                # Services end before the record is written: it has how each of them ended.
+                await self._around.close()
+                around = self._around.document()
             # An execution may be shorter than git takes: what it says is waited for, and not for ever.
             if self._commits is not None:
                 self._keep_commits(await asyncio.to_thread(self._commits.result, COMMITS_S))
@@ -605,13 +608,6 @@ class Engine:
                 self._completion.tell_graded(run.ref.run, nothing, 0.0)
         self._tell_progress()
         return self._tell(Ended, status, message, now_ms())
-
-    async def _surroundings_ended(self) -> str:
-        """End services; gives what they and the hooks of no single run were, as JSON. "": there were none."""
-        if self._around is None:
-            return ""
-        await self._around.close()
-        return self._around.document()
 
     def _remarks(self) -> list[str]:
         """What a person should know of an execution that went well."""

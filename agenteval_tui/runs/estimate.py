@@ -145,8 +145,18 @@ def estimate(plan: Plan, store: Store | None) -> Estimate:
         seconds=_seconds(plan, groups, durations),
         tokens=_range(_total(groups, lambda usage: usage.tokens)),
         cost=_range(_total(groups, lambda usage: usage.cost)),
-        judges=_replies(ReplyEstimate, groups, lambda group: group.asks, _of_judges),
-        users=_replies(UserEstimate, groups, lambda group: group.simulated, _of_users),
+        judges=_replies(
+            ReplyEstimate,
+            groups,
+            lambda group: group.asks,
+            lambda usage: (usage.replies, usage.judge_tokens, usage.judge_cost),
+        ),
+        users=_replies(
+            UserEstimate,
+            groups,
+            lambda group: group.simulated,
+            lambda usage: (usage.user_replies, usage.user_tokens, usage.user_cost),
+        ),
         may_stop=sum(group.may_stop for group in groups),
     )
 
@@ -276,14 +286,6 @@ def _total(
         measured = [(number, id(usage)) for usage in usages if (number := value(usage)) is not None]
         total.add(group.runs, [number for number, _ in measured], [name for _, name in measured], own=group.own)
     return total
-
-
-def _of_judges(usage: RunUsage) -> tuple[int, int, float | None]:
-    return usage.replies, usage.judge_tokens, usage.judge_cost
-
-
-def _of_users(usage: RunUsage) -> tuple[int, int, float | None]:
-    return usage.user_replies, usage.user_tokens, usage.user_cost
 
 
 _Replies = TypeVar("_Replies", bound=ReplyEstimate)

@@ -310,8 +310,7 @@ class JudgeClient:
 
     async def _call(self, request: RemoteRequest, case: JudgeRequestGroup) -> Reply:
         folder = self._respondents.base_dir(case.suite_key)
-        if self._lease is None:
-            self._lease = Lease()
+        self._lease = self._lease or Lease()
         return await call_function(request, case.transcript, folder, self._permission, self._lease)
 
     def _turn(self) -> AbstractAsyncContextManager[object]:

@@ -440,8 +440,7 @@ def keep_cassette(path: Path, before: Cassette | None, recording: Recording) -> 
 
 def prices() -> Cost:
     """What tokens cost, by the user's prices and the bundled ones."""
-    prices = Prices.load(config_dir())
-    return prices.cost
+    return Prices.load(config_dir()).cost
 
 
 def plan_for(

@@ -71,7 +71,9 @@ class StateProbes:
 
         try:
             probes = [Probe.of(name, written) for name, written in run.state.items()]
-            around = await asyncio.to_thread(self._around, run, workdir, self._leased())
+            # Made here, and not in the thread: it belongs to the event loop.
+            self._lease = self._lease or Lease()
+            around = await asyncio.to_thread(self._around, run, workdir, self._lease)
         except AgentevalError as error:  # such as a .env that can't be read
             failed = unread(ReadingProblem.UNUSABLE, message=error.what)
             return tuple([failed for _ in run.state])
@@ -79,11 +81,6 @@ class StateProbes:
         # A probe sees more than its run's agent: whatever the environment of its programs holds.
         redactor = TranscriptRedactor(secrets_of({"kind": "command", "state": dict(run.state)}, around.env))
         return tuple([redactor.reading(reading) for reading in readings])
-
-    def _leased(self) -> Lease:
-        if self._lease is None:
-            self._lease = Lease()
-        return self._lease
 
     def _around(self, run: RunPlan, workdir: Path | None, lease: Lease) -> ProbeSurroundings:
         # As in `_read`.

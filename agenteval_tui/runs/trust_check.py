@@ -133,12 +133,12 @@ def check_agents(agents: Iterable[Configured], *, trusted: bool = False) -> Perm
     """The permission to use agents as they are configured. Raises `NotTrustedError`. `trusted`: the user allowed it for
     this time.
     """
-    return permission_for([use for agent in agents for use in _uses_of_configured(agent)], everything=trusted)
-
-
-def _uses_of_configured(agent: Configured) -> Iterator[Use]:
-    """The uses of an agent as it is configured: by its suite's folder, or as the user's own."""
-    return uses_of_agent(agent.base_dir, agent.config, agent.base_dir, own=not agent.suite)
+    uses = [
+        use
+        for agent in agents
+        for use in uses_of_agent(agent.base_dir, agent.config, agent.base_dir, own=not agent.suite)
+    ]
+    return permission_for(uses, everything=trusted)
 
 
 def sends_below(folder: Path) -> tuple[Sending, ...]:

@@ -237,12 +237,13 @@ class RunSurroundings:
         self._run = run
         self._variables: Mapping[str, Any] = run.variables
         self._attempt = 0
-        self._opened = False
+        self.is_open = False
+        """Whether there is something to be closed."""
 
     async def open(self, attempt: int) -> Mapping[str, Any]:
         """Prepare an attempt; gives the variables of the run. Raises `SetupFailed`."""
         execution, around = self._execution, self._run.around
-        self._attempt, self._opened, self._variables = attempt, False, self._run.variables
+        self._attempt, self.is_open, self._variables = attempt, False, self._run.variables
         try:
             await execution.services.ready(self.services)
         except ServiceError as error:
@@ -264,7 +265,7 @@ class RunSurroundings:
                 why = error.why if isinstance(error, WorkdirError) else "missing"
                 raise SetupFailed(RunError.told(SETUP, error.what, error.fix, ErrorCode.WORKDIR, why=why)) from None
         # From here on `after` hooks run, also if a `before` hook fails.
-        self._opened = True
+        self.is_open = True
         for hook in around.of_phase("before"):
             result = await execution.hooks.run(hook, await self._task(around), attempt)
             self.ran.append(result.run)
@@ -285,9 +286,9 @@ class RunSurroundings:
     async def close(self) -> tuple[HookRun, ...]:
         """Run what is after an attempt; gives the hooks that failed. Each runs, whatever the others did."""
         around = self._run.around
-        if around is None or not self._opened:
+        if around is None or not self.is_open:
             return ()
-        self._opened = False
+        self.is_open = False
         failed = []
         for hook in around.of_phase("after"):
             result = await self._execution.hooks.run(hook, await self._task(around), self._attempt)
@@ -295,11 +296,6 @@ class RunSurroundings:
             if result.run.error is not None:
                 failed.append(result.run)
         return tuple(failed)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is something to be closed."""
-        return self._opened
 
     def forget(self) -> None:
         """The run passed: its working folder is of no use any more. Blocks."""

@@ -167,8 +167,7 @@ class Hooks:
         root = Root.of(project, task.env, (("find", hook.callable),))
         host: PythonHost | None = None
         try:
-            if self._lease is None:
-                self._lease = Lease()
+            self._lease = self._lease or Lease()
             host = await self._lease.tree(root, self._permission).host()
             offered = {**task.variables, **task.document(hook.phase)}
             # `last`: no other hook runs in this process, so nothing of this one is left for the next.

@@ -66,7 +66,8 @@ class Watch:
         """The programs that are built from sources, by the agent's hash."""
         self._projects: dict[str, Path] = {}
         """The folder of each agent's project, by the agent's hash."""
-        self._recorded = self._look()
+        self.recorded = self._look()
+        """The runs that are made again."""
         self._check = CodeCheck(self._plan, store, tools_recorded=tools_recorded)
         self._contents = Contents()
         self._stop = asyncio.Event()
@@ -86,16 +87,11 @@ class Watch:
         self.last: CodeChange | None = None
         """The change after the last save that could be checked."""
 
-    @property
-    def recorded(self) -> RecordedRuns:
-        """The runs that are made again."""
-        return self._recorded
-
     async def run(self) -> None:
         """Check all runs with the code as it is, then after each save, until `stop`. Raises `AgentevalError` where the
         history can't be written."""
         self._tell(self._watching())
-        self._begin((), self._recorded.runs)
+        self._begin((), self.recorded.runs)
         try:
             async for paths in saves(self._folders, self._contents, self._stop, self._moved):
                 await self._saved(paths)
@@ -124,7 +120,7 @@ class Watch:
             )
             return
         needed = {run.before for run in last.runs if run.effect == "needs_model"}
-        runs = [run for run in self._recorded.runs if run.row.id in needed]
+        runs = [run for run in self.recorded.runs if run.row.id in needed]
         if runs:
             await self._cancel()
             self._begin(last.files, runs, options, beside=last)
@@ -132,15 +128,15 @@ class Watch:
     async def check_all(self) -> None:
         """Make all recorded runs again."""
         await self._cancel()
-        self._begin((), self._recorded.runs)
+        self._begin((), self.recorded.runs)
 
     def changed_tests(self) -> tuple[tuple[str, str], ...]:
         """The suites (their keys) and tests whose runs are not as they were recorded, or of which none is."""
         last = self.last
         effects = {} if last is None else {run.before: run.effect for run in last.runs}
-        changed = [run for run in self._recorded.runs if effects.get(run.row.id, "unchanged") != "unchanged"]
+        changed = [run for run in self.recorded.runs if effects.get(run.row.id, "unchanged") != "unchanged"]
         tests = [(run.row.suite_key, run.row.test_id) for run in changed]
-        missing = [(run.suite_key, run.ref.test) for run in self._recorded.missing]
+        missing = [(run.suite_key, run.ref.test) for run in self.recorded.missing]
         return tuple(dict.fromkeys([*tests, *missing]))
 
     def refuse(self, error: AgentevalError) -> None:
@@ -149,7 +145,7 @@ class Watch:
 
     async def look_again(self) -> None:
         """Take the newest recorded runs, and make them again: some were run for real meanwhile."""
-        self._recorded = self._look()
+        self.recorded = self._look()
         self._tell(self._watching())
         await self.check_all()
 
@@ -160,7 +156,7 @@ class Watch:
         if any(_is_of_suite(path) for path in paths):
             await self._cancel()
             if await self._planned_again(tuple(paths)):
-                self._begin(tuple(paths), self._recorded.runs)
+                self._begin(tuple(paths), self.recorded.runs)
             return
         unbuilt = {program: program.lacking(paths) for program in set(self._built.values())}
         for program, sources in unbuilt.items():
@@ -182,7 +178,7 @@ class Watch:
         if self._work is not None and not self._work.done():
             again |= {run.row.id for run in self._runs}
         interrupted = await self._cancel()
-        runs = [run for run in self._recorded.runs if run.row.id in again]
+        runs = [run for run in self.recorded.runs if run.row.id in again]
         self._begin((*self._own_writes.without(interrupted), *paths), runs)
 
     def _affected(self, paths: Collection[str], unbuilt: Unbuilt) -> tuple[RecordedRun, ...]:
@@ -191,7 +187,7 @@ class Watch:
             agent: any(self._affects(path, agent, folder, unbuilt) for path in paths)
             for agent, folder in self._projects.items()
         }
-        return tuple([run for run in self._recorded.runs if affected[run.plan.agent.hash]])
+        return tuple([run for run in self.recorded.runs if affected[run.plan.agent.hash]])
 
     def _affects(self, path: str, agent: str, project: Path, unbuilt: Unbuilt) -> bool:
         """Whether the agent has read the file. Of one whose files are not known, any file of its project counts, and so
@@ -221,7 +217,7 @@ class Watch:
             return False
         await self._check.close()
         self._plan = plan
-        self._recorded = self._look()
+        self.recorded = self._look()
         self._check = CodeCheck(plan, self._store, tools_recorded=self._tools_recorded)
         return True
 
@@ -272,7 +268,7 @@ class Watch:
                 runs,
                 files,
                 options,
-                not_affected=len(self._recorded.runs) - len(runs),
+                not_affected=len(self.recorded.runs) - len(runs),
                 changed=lambda run: self._tell(RunChecked(change=run)),
             )
         except AgentevalError as error:
@@ -333,12 +329,12 @@ class Watch:
         return self._watched
 
     def _watching(self) -> Watching:
-        runs = self._recorded.runs
+        runs = self.recorded.runs
         programs = sum(run.agent.config.get("kind") in PROGRAMS for run in self._plan.runs)
         return Watching(
             recorded=len(runs),
             failing=sum(run.failed for run in runs),
-            missing=len(self._recorded.missing),
+            missing=len(self.recorded.missing),
             not_programs=len(self._plan.runs) - programs,
             projects=tuple(sorted({str(folder) for folder in self._projects.values()})),
             real_tools=self._check.real_tools(runs),

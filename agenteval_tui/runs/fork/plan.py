@@ -162,7 +162,12 @@ def source_of(
     if agent and not elsewhere:
         named = _agent_named(agent, row, stored.own)
         stored = replace(stored, run=replace(stored.run, agent=named, ref=replace(stored.run.ref, agent=agent)))
-    tape = _answers_before(store, row, stored.run.agent) if by_tape and not agent else {}
+    tape: Mapping[int, int] = {}
+    if by_tape and not agent:
+        # It reads the models' protocols: 100 ms for who only looks at forks.
+        from agenteval_tui.runs.fork.tape import answers_before
+
+        tape = answers_before(store, row, stored.run.agent)
     if not tape:
         check_agent(stored.run.agent)
     # What was added to the prompt for the test's first turn is in the transcript already.
@@ -442,10 +447,3 @@ def _environment(agent: AgentPlan) -> Mapping[str, str]:
         return environment_for(agent.base_dir, config=agent.config)
     except AgentevalError:  # the .env can't be read: the run will say so
         return dict(os.environ)
-
-
-def _answers_before(store: Store, row: RunRow, agent: AgentPlan) -> Mapping[int, int]:
-    # It reads the models' protocols: 100 ms for who only looks at forks.
-    from agenteval_tui.runs.fork.tape import answers_before
-
-    return answers_before(store, row, agent)

@@ -95,10 +95,9 @@ def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed |
     ]
     for name in options.tests:
         if not any(_means(name, selected_test) for selected_test in every):
-            raise AgentevalError(
-                f"there is no test {name!r}",
-                fix=_close_names(name, [selected_test.test.id for selected_test in every]),
-            )
+            ids = [selected_test.test.id for selected_test in every]
+            fix = did_you_mean(name, ids, names("tests", ids), quotes="'")
+            raise AgentevalError(f"there is no test {name!r}", fix=fix)
     tags = {tag.casefold() for tag in options.tags}
     chosen = [
         selected_test
@@ -148,11 +147,6 @@ def _why_none(every: Sequence[SelectedTest], options: PlanOptions) -> str:
 
 
 # Words
-
-
-def _close_names(name: str, test_names: Sequence[str]) -> str:
-    """A hint at the test that was meant."""
-    return did_you_mean(name, test_names, names("tests", test_names), quotes="'")
 
 
 def names(kind: str, options: Iterable[str]) -> str:

@@ -170,7 +170,7 @@ class ValueEdits:
         spans = [(item.start, content_end(item, self.text)) for item in node.items]
         # The dash is not part of an item's node, and goes with it.
         if not node.flow:
-            spans = [(self._dash(start), end) for start, end in spans]
+            spans = [(self.text.rfind("-", 0, start), end) for start, end in spans]
         keeps = [index < head + replaced or index >= len(old) - tail for index in range(len(old))]
         self._remove(spans, keeps, node.flow)
         fresh = value[head + replaced : len(value) - tail]
@@ -184,9 +184,6 @@ class ValueEdits:
                 self._append(written, spans[head + replaced - 1][1], spans[0][0], node.flow)
             else:
                 self._prepend(written, spans[0][0], node.flow)
-
-    def _dash(self, start: int) -> int:
-        return self.text.rfind("-", 0, start)
 
     def _remove(self, spans: list[tuple[int, int]], keeps: list[bool], flow: bool) -> None:
         """Take out the entries that are not kept, with the comma or the lines that they had."""
