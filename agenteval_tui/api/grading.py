@@ -15,7 +15,7 @@ from agenteval_tui.agents.process import python_answers, python_pieces
 from agenteval_tui.agents.process.protocol import EventError, EventReader
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.analysis.judge_repeatability import respondents_for
-from agenteval_tui.api.shown import Shown, line, table
+from agenteval_tui.api.shown import Shown, line, outcome_cell, score_cell, table
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.given_transcript import read_given
 from agenteval_tui.grading.explain import explain
@@ -30,7 +30,7 @@ from agenteval_tui.runs.trust_check import check_asking
 from agenteval_tui.suites.model import Criterion, Test
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import fact_tree
-from agenteval_tui.views.model import OUTCOMES, View, text
+from agenteval_tui.views.model import View, text
 from agenteval_tui.views.terminal import plain_text
 
 Criteria = Criterion | Mapping[str, Any] | Test | Sequence[Criterion | Mapping[str, Any]]
@@ -79,14 +79,7 @@ class Grade(Shown, Struct, frozen=True, eq=False):
     def view(self) -> View:
         """What each criterion said."""
         rows = [
-            (
-                (
-                    f"{OUTCOMES.get(str(criterion.outcome), ('·', ''))[0]} {criterion.outcome}",
-                    OUTCOMES[str(criterion.outcome)][1],
-                ),
-                criterion.criterion,
-                "" if criterion.score is None else f"{criterion.score:.2f}",
-            )
+            (outcome_cell(str(criterion.outcome)), criterion.criterion, score_cell(criterion.score))
             for criterion in self.criteria
         ]
         return (line(text((self.status, "bold"))), table(("outcome", "criterion", "score#"), rows))
@@ -132,6 +125,7 @@ def _criterion(value: object, number: int) -> Criterion:
     if not isinstance(value, Mapping):
         raise AgentevalError(f"criterion {number} is a {type(value).__name__}", fix="give a Criterion or a mapping")
     try:
+        # A name is for reports; in a program criteria are often written without one.
         return Criterion.model_validate({"name": f"criterion {number}", **value})
     except ValidationError as error:
         first: Any = error.errors()[0]
@@ -146,6 +140,7 @@ def transcript_of(what: Any) -> Transcript:
     """The transcript in whatever a program has in hand. Raises `AgentevalError` for what is not understood."""
     if isinstance(what, Transcript):
         return what
+    # Plain data first: a state of LangGraph is a mapping as well, but one that JSON can't hold.
     if isinstance(what, Mapping) or (isinstance(what, list) and all(isinstance(message, Mapping) for message in what)):
         try:
             return read_given(json.loads(json.dumps(what)))
@@ -182,6 +177,7 @@ def _asked(
     trust: bool,
 ) -> Mapping[str, Reply] | None:
     """What judges and functions say, where they may be asked."""
+    # Without a word of the caller nobody is asked, since that may cost money; and an error is one whatever they say.
     if (judge is None and not trust) or transcript.error is not None:
         return None
     respondents = respondents_for([""], judge)

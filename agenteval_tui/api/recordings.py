@@ -94,6 +94,7 @@ def recorded(
             plan = programs.plan_for(loaded, test, started, user_agents=agents, judge=judge, trust=trust)
             plan = replaced(plan, permission=check_trust(plan))
         recording = run_in_thread(lambda: programs.record(started, permission))
+        # What goes wrong from here on is raised last: the answers were paid for, and are kept first.
         failed: AgentevalError | None = None
         try:
             if calibrate and recording.exchanges and not recording.cut_off:
@@ -112,7 +113,6 @@ def recorded(
             graded, final = plan, recording
             run_in_thread(lambda: programs.store_graded(store, graded, final, started.max_cost))
             execution = plan.execution_id
-        # Paid answers are stored first; only then errors are raised.
         if failed is not None:
             raise failed
         return execution_of(store, store.execution(execution), place)
@@ -147,8 +147,10 @@ def replayed(
     with Store.open(place) as store:
         row = store.run(run.id) if isinstance(run, Run) else References(store, projects_open()).run(run)
         tape = tape_of(store, row)
+        # Live behind the first request that differs: what the program does then is the question.
         started = programs.with_input(replaced(started, cassette=tape, on_miss="live"), store, row)
         agents = load_agents(directories.config_dir())
+        # Before the program runs: what needs trust is asked before anything is paid for.
         plan = programs.replay_plan(store, row, started, user_agents=agents, trust=trust)
         recording = run_in_thread(lambda: programs.record(started, permission))
         origin = programs.origin_of(row, recording)

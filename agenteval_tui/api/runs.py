@@ -17,7 +17,7 @@ from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.test_gates import GateVerdict, TestGates, gates_now
-from agenteval_tui.api.shown import Shown, line, table
+from agenteval_tui.api.shown import Shown, line, outcome_cell, score_cell, table
 from agenteval_tui.api.suites import Source, Suite, suites_of
 from agenteval_tui.core import directories, numbers
 from agenteval_tui.core.display import one_line
@@ -41,7 +41,7 @@ from agenteval_tui.views.evidence import explanation_view
 from agenteval_tui.views.execution import ended_view, run_head, title_text
 from agenteval_tui.views.failure import reasons_text
 from agenteval_tui.views.gates import excuse_text, gates_view
-from agenteval_tui.views.model import OUTCOMES, View
+from agenteval_tui.views.model import View
 from agenteval_tui.views.terminal import plain_text
 
 File = str | PathLike[str]
@@ -130,7 +130,9 @@ class Run(Shown, Struct, frozen=True, eq=False):
 
     def view(self) -> View:
         """What it was, and what each criterion said."""
-        rows = [(_outcome(str(result.outcome)), result.criterion, _score(result.score)) for result in self.criteria]
+        rows = [
+            (outcome_cell(str(result.outcome)), result.criterion, score_cell(result.score)) for result in self.criteria
+        ]
         return (*run_head(self.row), table(("outcome", "criterion", "score#"), rows))
 
 
@@ -179,6 +181,7 @@ class Execution(Shown, Struct, frozen=True, eq=False):
     def passed(self) -> bool:
         """Whether all of it ran, every gate was reached, and of tests without a gate every run passed: whether
         `agenteval run` would end with 0."""
+        # Nothing failed where nothing ran, and that is no success.
         some = any(run.status != "skipped" for run in self.runs)
         return (
             self.row.status == "finished" and some and not self.failures and not any(gate.fails for gate in self.gates)
@@ -230,7 +233,7 @@ class Execution(Shown, Struct, frozen=True, eq=False):
                 between = " to ".join(f"{end} %" for end in numbers.percent_interval(*ends))
             worst = next((run for run in runs if not run.passed), runs[0])
             why = one_line(reasons_text([run.row for run in runs if not run.passed]), 80)
-            rows.append((_outcome(worst.status), test, f"{sum(decided)}/{len(runs)}", rate, between, why))
+            rows.append((outcome_cell(worst.status), test, f"{sum(decided)}/{len(runs)}", rate, between, why))
         heads = ("outcome", "test", "passed#", "rate#", "95 % interval", "why")
         ended = ended_view(self.row, [run.row for run in self.runs])
         return (line(title_text(self.row)), table(heads, rows), *gates_view(TestGates(self.gates)), *ended)
@@ -289,6 +292,7 @@ def run(
     with ExitStack() as used, Store.open(path) as store:
         agents = load_agents(directories.config_dir())
         if agent is not None and not isinstance(agent, str):
+            # Offered as long as it runs: the plan names it, and its runs find it in this process.
             config = used.enter_context(offered(agent, settings))
             name = _free_name(
                 name_of(agent), {agent_name for each in loaded if each.suite for agent_name in each.suite.agents}
@@ -299,6 +303,7 @@ def run(
             options = replace(options, agent=agent)
         plan = make_plan(loaded, options, user_agents=agents, store=store)
         host = Host(plan, store)
+        # In a thread with its own event loop: the caller's may run already, as in a notebook.
         ended = run_in_thread(host.run, lambda: host.engine.command(Command("cancel")))
         if ended.status == "failed":
             raise InfrastructureError(
@@ -323,12 +328,3 @@ def _free_name(base: str, used: set[str]) -> str:
         number += 1
         name = f"{base}#{number}"
     return name
-
-
-def _outcome(status: str) -> tuple[str, str]:
-    sign, token = OUTCOMES.get(status, ("·", "dim"))
-    return f"{sign} {status}", token
-
-
-def _score(score: float | None) -> str:
-    return "" if score is None else f"{score:.2f}"

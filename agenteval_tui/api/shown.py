@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agenteval_tui.views.markdown import markdown
-from agenteval_tui.views.model import Column, Paragraph, Row, Span, Table, Text, View, text
+from agenteval_tui.views.model import OUTCOMES, Column, Paragraph, Row, Span, Table, Text, View, text
 from agenteval_tui.views.terminal import plain_text
 
 
@@ -28,6 +28,17 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str | Span]], *, more: s
     """A table of plain words. A head that ends in `#` is that of a column of numbers."""
     columns = tuple(Column(head.removesuffix("#"), "right" if head.endswith("#") else "left") for head in heads)
     return Table(columns, tuple(Row(tuple(text(cell) for cell in row)) for row in rows), more)
+
+
+def outcome_cell(outcome: str) -> Span:
+    """An outcome with its sign, in its colour."""
+    sign, token = OUTCOMES.get(outcome, ("·", "dim"))
+    return f"{sign} {outcome}", token
+
+
+def score_cell(score: float | None) -> str:
+    """A score with two digits; "": nothing was scored."""
+    return "" if score is None else f"{score:.2f}"
 
 
 def line(words: Text) -> Paragraph:
