@@ -68,6 +68,7 @@ class SessionRecord:
         )
         self._position += 1
         verdict = graded.verdict
+        # Waited for: the id is printed where the check fails, and must lead to a run.
         store.add_runs(self.execution, [plan])
         store.run_ended(
             RunEnded(
@@ -122,6 +123,7 @@ class Checks:
         self._record = record
         self._item = item
         self._trust = trust
+        # pytest has imported the test: its folder's code runs in this process anyway.
         code_runs_here(item.path.parent)
         self._names: Counter[str] = Counter()
 
@@ -143,7 +145,7 @@ class Checks:
         called this many times, and the check passes when the share that passed is at least `pass_rate`. `name` tells
         several checks of a test apart. Gives the grade, of several the first that did not pass. Raises `CheckFailed`.
         """
-        __tracebackhide__ = True
+        __tracebackhide__ = True  # pytest shows the line of the test, and not this one
         called = callable(what)
         if repeat > 1 and not called:
             raise AgentevalError(
@@ -158,12 +160,14 @@ class Checks:
             started, began = now_ms(), time.perf_counter()
             result = _called(what) if called else what
             took = (time.perf_counter() - began) * 1000 if called else None
+            # Where trust is missing, the error names the option of pytest, and not `trust=True`.
             with allowed_once_by(TRUST):
                 graded = grade(result, criteria, variables=variables, judge=judge, trust=trust or self._trust)
             planned = self._planned(test, graded, repetition, what if called else None, variables)
             grades.append(graded)
             runs.append(self._record.add(planned, graded, started, took))
         passed = sum(graded.passed for graded in grades)
+        # The first that did not pass explains: the mean of several grades has no reasons.
         worst = next((number for number, graded in enumerate(grades) if not graded.passed), 0)
         if passed / repeat < pass_rate:
             message = _failure(grades[worst], passed, repeat, pass_rate)
@@ -185,6 +189,7 @@ class Checks:
     def _test_id(self, name: str) -> str:
         test = self._item.nodeid.partition("::")[2] or self._item.name
         full = f"{test} {name}" if name else test
+        # Counted, so that a check in a loop is a test of its own each time, and always the same one.
         self._names[full] += 1
         return full if self._names[full] == 1 else f"{full} ({self._names[full]})"
 

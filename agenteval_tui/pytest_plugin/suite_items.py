@@ -53,6 +53,7 @@ class SuiteFile(pytest.File):
             own = self.suite.loaded.suite.tags if self.suite.loaded.suite is not None else ()
             for tag in dict.fromkeys((*own, *test.tags)):
                 if tag not in _MEANT_FOR_PYTEST and not tag.startswith("_"):
+                    # Else pytest warns of an unknown mark, which is an error with `--strict-markers`.
                     self.config.addinivalue_line("markers", f"{tag}: a tag of tests in suites")
                     item.add_marker(getattr(pytest.mark, tag))
             yield item
@@ -64,10 +65,12 @@ class SuiteFile(pytest.File):
             for test in dict.fromkeys(run.test for run in execution):
                 gates = tuple(gate for gate in execution.gates if gate.test_id == test)
                 self._ran[test] = _Ran(execution.of(test), gates)
+        # Taken out: a rerun after a failure must run again, and not get the same answer.
         return self._ran.pop(item.name, _Ran())
 
     def _due(self, item: SuiteTest) -> list[str]:
         """The tests to run now: all that were selected and have not been run, this one first of all."""
+        # `workerinput`: a worker of xdist, which other workers' items would be run by as well.
         if hasattr(self.config, "workerinput") or getattr(item, "ran", False):
             return [item.name]
         waiting = [item for item in self.session.items if isinstance(item, SuiteTest) and item.parent is self]
@@ -122,6 +125,7 @@ class SuiteTest(pytest.Item):
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Where it is."""
         suite = self.parent.suite if isinstance(self.parent, SuiteFile) else None
+        # pytest counts lines from 0.
         line = suite.loaded.line_of(self.name) - 1 if suite is not None else None
         return self.path, line, f"{suite.name if suite is not None else self.path.name}: {self.name}"
 

@@ -62,6 +62,7 @@ def append_row(
     try:
         with locked(path.parent, needed=False):  # no other process adds a row meanwhile
             before, mode = _before(path)
+            # Before the row is made: a file that is wrong already is not written on.
             count = _checked(path, encoding) if before.strip() else 0
             make = {"csv": _csv, "jsonl": _jsonl, "yaml": _yaml}[kind]
             form = text_form(before) if kind == "yaml" else form_of(path, before[:HEAD], encoding)
@@ -199,6 +200,7 @@ def _line(cells: list[str], delimiter: str) -> str:
 
 
 def _jsonl(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any], delimiter: str) -> str:
+    # The first row tells which names, and which layout, the others have.
     sample = next((json.loads(line) for line in io.StringIO(text) if line.strip()), None)
     data: dict[str, Any]
     if isinstance(sample, dict) and isinstance(sample.get("inputs"), dict):
@@ -244,6 +246,7 @@ def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any]
         comma = ", " if old.items else ""
         close = old.end - 1
         at = close
+        # Behind the last item, before the blanks or the line end in front of the bracket; it may have its comma.
         while at > old.start + 1 and text[at - 1] in " \t\r\n":
             at -= 1
         if text[at - 1] == ",":
@@ -263,6 +266,7 @@ def _yaml(path: Path, text: str, row: dict[str, Any], provenance: dict[str, Any]
         glue = "" if not text or text.endswith("\n") else eol
         body = f"{eol}{indent}  ".join(pairs) if pairs else "{}"
         changed = f"{text}{glue}{indent}- {body}{eol}"
+    # Read again: a comment or an anchor at the end may have taken the row in.
     now = tree(changed)
     if now is None or not same(plain_data(now), [*rows, row]):
         raise AgentevalError(
@@ -296,6 +300,7 @@ def preview_row(
     path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any] | None = None, encoding: str | None = None
 ) -> Preview:
     """Add the row to a copy and look. Raises `AgentevalError` where `append_row` would."""
+    # A copy is written for real, so that the preview can't differ from what happens.
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / path.name
         before = b""

@@ -118,6 +118,7 @@ def variable_names(test: Test | None, base_dir: Path) -> tuple[str, ...]:
 
 
 def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
+    # Of all rows from the first on: two that say the same are told apart by their order.
     keys = RowKeys(dataset.row_id)
     for entry in rows_and_problems(path, dataset.limit, split=dataset.split, encoding=dataset.encoding):
         if isinstance(entry, Problem):
@@ -250,6 +251,7 @@ def _found(
         return
 
     try:
+        # The beginning tells the encoding and the delimiter; then the file is read as a stream.
         with path.open("rb") as file:
             form = form_of(path, file.read(HEAD), encoding)
         with path.open(encoding=form.reading, errors="surrogateescape", newline="") as stream:
@@ -286,6 +288,7 @@ def variables_of(data: Mapping[str, Any]) -> dict[str, Any]:
         variables = {key: value for key, value in data.items() if key != "inputs" and value is not None}
         variables.update(inputs)
         if EXPECTED not in variables and outputs:
+            # A single output is the expected value, whatever it is called.
             expected = _first(outputs, _OUTPUTS)
             if expected is None and len(outputs) == 1:
                 expected = next(iter(outputs.values()))
@@ -308,6 +311,7 @@ def _with_expected(variables: dict[str, Any]) -> dict[str, Any]:
     An empty cell is not an expected value.
     """
     if EXPECTED not in variables:
+        # A column that has such a name letter by letter stands before one that has it but for case and blanks.
         for name in EXPECTED_COLUMNS:
             value = variables.get(name)
             if value is not None and value != "":

@@ -112,6 +112,7 @@ def env_files(folder: Path, config: Mapping[str, Any] | None = None) -> EnvFiles
         listed = [named] if isinstance(named, str) else list(named)
         files = tuple(_named_file(str(name), folder, folders[-1]) for name in listed)
         return _taken(files, [read_dotenv(file) for file in files], folders, len(folders))
+    # The nearest folder that has anything decides; a langgraph.json stands before a `.env` of the same folder.
     for number, place in enumerate(folders):
         variables = _of_langgraph(place)
         if variables is not None:
@@ -153,6 +154,7 @@ def _named_file(named: str, folder: Path, root: Path) -> Path:
 def _candidates(folder: Path, root: Path) -> Iterator[Path]:
     named = _langgraph(folder).get("env")
     if isinstance(named, str) and named:
+        # A repository must not name files of the user outside of it.
         file = (folder / named).resolve()
         if file.is_relative_to(root):
             yield file

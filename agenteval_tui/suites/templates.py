@@ -89,6 +89,7 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
         with limited(MAX_RENDERED, MAX_SECONDS):
             parts: list[str] = []
             length = 0
+            # Piece by piece: a template in a loop is stopped before its text fills the memory.
             for part in _compiled(text).generate(dict(variables)):
                 length += len(part)
                 if length > MAX_RENDERED:
@@ -103,6 +104,7 @@ def render(text: str, variables: Mapping[str, Any]) -> str:
     except jinja2.exceptions.SecurityError as error:
         raise AgentevalError(f"the sandbox forbids this template: {error}", fix="use plain variables") from None
     except jinja2.TemplateError as error:
+        # Looked for only now: Jinja2 says what is wrong, and not where.
         problems = template_problems(text, variables)
         if problems:
             raise _error(text, problems[0]) from None
@@ -180,6 +182,7 @@ def template_problems(text: str, known: Collection[str] | Mapping[str, Any]) -> 
             if missing is not None:
                 at = min(start + sum(len(step) + 1 for step in path[:missing]), end)
                 template_problems.append(_no_such_step(known, path, missing, at, end))
+    # Names that the lexer did not show as such: their place is guessed, unless something is said there already.
     starts = {problem.start for problem in template_problems}
     for name in sorted(unknown - {path[0] for path, _, _ in names}):
         at = max(text.find(name), 0)
@@ -240,6 +243,7 @@ def _names(environment: SandboxedEnvironment, text: str) -> list[tuple[list[str]
             attribute_of = None
         if kind != "whitespace":
             before = value if kind == "operator" else ""
+    # Jinja2 counts one character for a line end, also where the file has two.
     if source != text:
         return [(path, _shift(text, start), _shift(text, end)) for path, start, end in paths]
     return paths

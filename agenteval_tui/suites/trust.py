@@ -110,6 +110,7 @@ class Trust(Struct):
         """No longer trust the repository of this folder. Gives its path, "" if it was not trusted. Raises
         `AgentevalError` if that can't be saved."""
         self._read()
+        # By its own path as well: what was trusted as a folder may be in a repository by now.
         entry = self._entry(repository_of(folder)) or self._repositories.get(os.path.realpath(folder))
         if entry is None:
             return ""
@@ -136,6 +137,7 @@ class Trust(Struct):
             text = read_small(self.path, "it")
             if text is None:
                 return
+            # Whoever can write the list could trust their own code.
             if others := open_to_others(self.path):
                 self.problem = f"{others}, so the list of trusted repositories is ignored: none is trusted"
                 return
