@@ -66,6 +66,9 @@ def recursive(prompt, depth=0):
 def stops(prompt):
     breakpoint()
 
+def imports(prompt):
+    import late
+
 def moved(prompt):
     os.chdir("/")
     raise ValueError("moved")
@@ -229,3 +232,10 @@ def test_an_exception_whose_words_cannot_be_made() -> None:
 
     assert python_errors.words_of(OddError()) == "OddError"
     assert python_errors.traceback_of(OddError())["exceptions"][0]["message"] == ""
+
+
+async def test_what_a_module_has_imported_and_defined_is_no_variable(raised: Any, tmp_path: Path) -> None:
+    code = "from typing import Any\nfrom json import dumps\nlimit = 3\ndef answer(prompt: Any): ...\n"
+    (tmp_path / "late.py").write_text(code + "raise LookupError(dumps(limit))\n")
+    error = await raised("imports")
+    assert error.traceback.exceptions[0].frames[-1].locals == {"limit": "3"}

@@ -13,7 +13,7 @@ import re
 import reprlib
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def _exception(error: BaseException, parent: int | None, relation: str) -> dict[
     described = [_frame(frame, line) for frame, line in frames]
     own = [place for place, frame in enumerate(described) if frame["project"]] or list(range(len(described)))
     for number in own[-_WITH_LOCALS:]:
-        described[number]["locals"] = _locals(frames[number][0].f_locals)
+        described[number]["locals"] = _locals(frames[number][0])
     if isinstance(error, SyntaxError) and error.filename:
         # Where it is; its frames say who imported it.
         place = {"file": _shown(error.filename), "line": error.lineno or 0, "function": ""}
@@ -260,10 +260,14 @@ def _first_leaf(error: BaseException) -> BaseException | None:
 # Locals: nothing secret, nothing long, and nothing that raises.
 
 
-def _locals(values: Mapping[str, object]) -> dict[str, str]:
+def _locals(frame: FrameType) -> dict[str, str]:
     variables: dict[str, str] = {}
-    for name, value in list(values.items()):
+    # What a module has imported and defined is no value of a variable.
+    of_module = frame.f_code.co_name == "<module>"
+    for name, value in list(frame.f_locals.items()):
         if name.startswith("__") or isinstance(value, type(sys)) or name.startswith("@"):
+            continue
+        if of_module and (callable(value) or type(value).__module__ in ("typing", "__future__")):
             continue
         if len(variables) == _MOST_LOCALS:
             break
