@@ -262,6 +262,26 @@ def test_projects_that_name_their_agents(tmp_path: Path) -> None:
     assert "one/src/my/g.py" not in agents  # once
 
 
+@pytest.mark.parametrize(
+    ("place", "folder", "target"),
+    [
+        ("desk/graph.py", "app", "desk.graph:make"),
+        ("src/desk/graph.py", "app", "desk.graph:make"),
+        ("packages/core/src/desk/graph.py", "app/packages/core", "src/desk/graph.py:make"),
+    ],
+)
+def test_a_graph_that_is_named_by_its_module(tmp_path: Path, place: str, folder: str, target: str) -> None:
+    files = {
+        "app/langgraph.json": '{"graphs": {"lead": "desk.graph:make"}}',
+        "app/pyproject.toml": '[tool.uv.workspace]\nmembers = ["packages/*", "none/*"]\n',
+        "app/packages/core/pyproject.toml": "",
+        f"app/{place}": "from langchain.agents import create_agent\ndef make():\n    return create_agent('m', [])\n",
+    }
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.name, agent.folder) == (Sign.CONFIGURED, "lead", folder)
+    assert agent.config == {"kind": "python", "callable": target}
+
+
 GRAPH_OF_NODE = """
 const graph = { invoke: async ({ messages }) => ({ messages: [...messages, { content: CONTENT }] }) };
 """

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.finding.framework_finder import finders
-from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name
+from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name, relative
 from agenteval_tui.agents.finding.node_programs import SOURCES, graph_of
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
@@ -84,12 +84,25 @@ def _code(
     if not module:
         return None
     base = module.removesuffix(".py").replace(".", "/") if not module.endswith(".py") else module.removesuffix(".py")
-    for place in (base, f"src/{base}"):
+    for place in (f"{within}{base}" for within in ("", "src/", *_members(files, folder))):
         for ending in (".py", "/__init__.py"):
             path = f"{folder}/{place}{ending}" if folder else place + ending
             if files.has(path):
                 return python.target(path, name, sign, called)
     return None
+
+
+def _members(files: ProjectFiles, folder: str) -> Iterator[str]:
+    """Where the packages of a workspace of uv lie, from its folder."""
+    try:
+        tools = tomllib.loads((files.text(f"{folder}/pyproject.toml".removeprefix("/")) or b"").decode()).get("tool")
+        patterns = tools["uv"]["workspace"]["members"] if isinstance(tools, dict) else []
+        members = sorted(member for pattern in patterns for member in (files.root / folder).glob(pattern))
+    except (ValueError, KeyError, TypeError, OSError, NotImplementedError):
+        return
+    for member in members:
+        within = relative(member.relative_to(files.root).as_posix(), folder)
+        yield from (f"{within}/", f"{within}/src/")
 
 
 def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
@@ -115,12 +128,23 @@ def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
                     graph, name=agent_name(str(key), file, files.root), file=path, line=line, source=source
                 )
             continue
-        agent = python.target(file, name, Sign.CONFIGURED, str(key)) if place.endswith(".py") else None
+        if place.endswith(".py"):
+            agent = python.target(file, name, Sign.CONFIGURED, str(key))
+            agent = agent and structs.replace(agent, folder=folder)
+            written = f"{place}:{name}"
+        else:
+            agent = _code(files, folder, str(target), python, Sign.CONFIGURED, str(key))
+            written = str(target)
         if agent is not None:
-            written = {**agent.config, "callable": f"{place}:{name}"}
             framework = agent.framework or "LangGraph"
             yield structs.replace(
-                agent, config=written, folder=folder, framework=framework, source=source, file=path, line=line
+                agent,
+                # Of a member of the workspace, the project is its own.
+                config={**agent.config, "callable": written} if agent.folder == folder else agent.config,
+                framework=framework,
+                source=source,
+                file=path,
+                line=line,
             )
 
 
