@@ -414,6 +414,28 @@ def test_routes_of_routers_that_an_app_includes(tmp_path: Path) -> None:
     assert "app.main:app" in agent.services["server"]["command"]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "class Settings(BaseSettings):\n    PREFIX: str = '/api'\n",
+        "class Settings(BaseSettings):\n    PREFIX: str = Field(default='/api', description='where')\n",
+        "class Settings:\n    def __init__(self):\n        self.PREFIX = os.getenv('PREFIX', '/api')\n",
+        "class Settings:\n    PREFIX = os.environ.get('PREFIX', '/api')\n",
+    ],
+)
+def test_routes_below_a_prefix_of_the_settings(tmp_path: Path, settings: str) -> None:
+    files = {
+        "config.py": settings + "settings = Settings()\n",
+        "main.py": "from fastapi import FastAPI\nfrom config import settings\nfrom chat import router\n"
+        "app = FastAPI()\napp.include_router(router, prefix=settings.PREFIX)\n",
+        "chat.py": "from fastapi import APIRouter\nfrom pydantic import BaseModel\nrouter = APIRouter()\n"
+        "class Ask(BaseModel):\n    message: str\n@router.post('/ask')\nasync def ask(body: Ask): ...\n",
+    }
+    assert only(tmp_path, files).config["url"] == "http://127.0.0.1:8000/api/ask"
+    files["config.py"] = files["config.py"].replace("'/api'", "where()")
+    assert agents_of(tmp_path / "b", files) == []
+
+
 @pytest.mark.parametrize("package", ["flask", "quart"])
 def test_routes_of_blueprints_and_of_apps_that_a_function_makes(tmp_path: Path, package: str) -> None:
     name = package.title()

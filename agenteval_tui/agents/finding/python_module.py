@@ -268,7 +268,33 @@ class Modules:
             place = self.value(module, node, depth + 1)
             if place is not None and place[1] is not node and isinstance(place[1], ast.expr):
                 return self.text(place[0], place[1], depth + 1)
+            return self._text_of_settings(module, node, depth + 1) if isinstance(node, ast.Attribute) else ""
         return ""
+
+    def _text_of_settings(self, module: Module, node: ast.Attribute, depth: int) -> str:
+        """The text that `settings.PREFIX` has by default, of an object of a class of the project."""
+        made = self.value(module, node.value, depth)
+        cls = self.value(made[0], made[1].func, depth) if made is not None and isinstance(made[1], ast.Call) else None
+        if cls is None or not isinstance(cls[1], ast.ClassDef):
+            return ""
+        for each in ast.walk(cls[1]):
+            if not isinstance(each, ast.Assign | ast.AnnAssign):
+                continue
+            for target in each.targets if isinstance(each, ast.Assign) else [each.target]:
+                own = ast.unparse(target).removeprefix("self.") == node.attr
+                if own and (text := self._default(cls[0], each.value, depth)):
+                    return text
+        return ""
+
+    def _default(self, module: Module, value: ast.expr | None, depth: int) -> str:
+        """What a setting is without its variable: `os.getenv("PREFIX", "/api")`, `Field("/api")`."""
+        if isinstance(value, ast.Call):
+            name = ast.unparse(value.func).rpartition(".")[2]
+            if name in ("getenv", "get"):
+                return self.text(module, value.args[1], depth) if len(value.args) > 1 else ""
+            if name == "Field" and (default := keyword(value, "default")) is not None:
+                return self.text(module, default, depth)
+        return self.text(module, value, depth)
 
     def literal(self, module: Module, node: ast.expr | None) -> object:
         """The value of a literal, also behind a name; None for anything else."""
