@@ -717,6 +717,9 @@ class Desk:
     def ask(self, agent, messages):
         return self.graph.invoke(messages)
 
+    def recall(self, session_id: str):
+        return self.graph.get_state(session_id).values
+
     def _inner(self, text):
         return self.graph.invoke(text)
 """
@@ -749,6 +752,7 @@ class Desk:
         ("d = Desk(*names)\nd.answer('hello')\n", None, {}, "", {}),
         ("d = Desk()\nd.ask(other, [{'role': 'user', 'content': 'hello'}])\n", None, {}, "", {}),
         ("d = Desk()\nd._inner('hello')\nd.note('hello')\n", None, {}, "", {}),
+        ("d = Desk()\nd.recall(session.id)\nd.answer(text)\n", "answer", {}, "", {}),
     ],
 )
 def test_a_method_that_the_project_asks(

@@ -13,6 +13,8 @@ from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules
 
 _MISSING = object()
+_NAMES_A_THING = re.compile(r"(?:^|_)(?:id|ids|uuid|key|token|url|path|file|filename|folder|email)$")
+"""What a text is called that names something, and asks nothing: session_id."""
 _Asked = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 Asks = Callable[[_Asked], bool]
 
@@ -179,6 +181,8 @@ def _is_for_text(function: Function, name: str, *, undeclared: bool) -> bool:
     declared = next(each.annotation for each in parameters if each.arg == name)
     if name in MESSAGE_FIELDS:
         return True
+    if _NAMES_A_THING.search(name):
+        return False
     return undeclared if declared is None else _is_text(declared)
 
 
