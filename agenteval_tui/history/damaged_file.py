@@ -247,6 +247,7 @@ class _Copy:
         foreign = bool(listed) and not {(entry.type, entry.name) for entry in listed} & ours.keys()
         entries: dict[tuple[str, str], _Entry] = {}
         self._take(entries, listed, ours)
+        # Another program's file, or a whole list: there is nothing to be guessed.
         if foreign or entries.keys() == ours.keys():
             return entries
         for pages in _batches(self._pages_of(_LEAVES[False])):
@@ -258,6 +259,8 @@ class _Copy:
             | entries
             for vacuumed in (False, True)
         ]
+        # A new file, and one that was rewritten by VACUUM, have their tables in other places: the guess that finds rows
+        # in more of them is right.
         scores = []
         for guess in guesses:
             self._list(guess)

@@ -10,7 +10,6 @@ write-ahead log's.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import stat
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from agenteval_tui.core.atomic_write import locked
 from agenteval_tui.history import schema
 from agenteval_tui.history.connections import (
     OPENING_TRIES,
@@ -268,9 +268,7 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
     """
 
     try:
-        with Path(f"{path}.lock").open("ab") as lock:
-            os.fchmod(lock.fileno(), 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(Path(f"{path}.lock")):
             # Asked again under the lock: another process may have been quicker.
             version = schema.version_of(connection)
             if version >= schema.newest():

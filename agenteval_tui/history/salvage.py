@@ -4,17 +4,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from agenteval_tui.core.atomic_write import draft_path
+from agenteval_tui.core.atomic_write import draft_path, locked
 from agenteval_tui.history import schema
 from agenteval_tui.history.connections import rescued_path
 from agenteval_tui.history.damaged_file import Found, copy_readable
@@ -72,7 +71,8 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
     Raises HistoryError: no room, no permission; the damaged file then stays where it is.
     """
     new = Path(f"{path}.rescue")
-    with _locked(path):
+    # Two that repair the same file would move each other's result aside.
+    with locked(Path(f"{path}.lock")):
         if not still_damaged():
             return f"the history file was damaged; another agenteval has just repaired it: {path}"
         try:
@@ -107,7 +107,7 @@ def rescue(path: Path, *, still_damaged: Callable[[], bool]) -> str:
 def finish_rescue(path: Path) -> None:
     """Put in place what a process had saved when it was killed. Raises HistoryError: no permission."""
     try:
-        with _locked(path):
+        with locked(Path(f"{path}.lock")):
             if rescued_path(path).exists():  # else another process was still at it, and has done so
                 _put_in_place(path)
     except OSError as error:
@@ -136,15 +136,6 @@ def _put_in_place(path: Path) -> Path:
         Path(f"{path}{end}").unlink(missing_ok=True)
     rescued_path(path).rename(path)
     return aside
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Only one process at a time repairs a history."""
-    with Path(f"{path}.lock").open("ab") as lock:
-        os.fchmod(lock.fileno(), 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def describe_loss(loss: Loss) -> str:
@@ -214,6 +205,7 @@ def save_readable(path: Path, new: Path) -> SalvageResult:
             target.execute("COMMIT")
     finally:
         _remove(scratch)
+    # Before anybody gives the file its name: until here nothing of it had to be on the disk.
     with new.open("rb") as file:
         os.fsync(file.fileno())
     return SalvageResult(saved, _losses(copied, completed))
