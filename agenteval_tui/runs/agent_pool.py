@@ -108,6 +108,7 @@ def _prepared(
     try:
         config = expanded(agent_plan, variables)
     except AgentevalError:
+        # A variable that is missing here may be set where the agent runs.
         if not away:
             raise
         config = dict(agent_plan.config)

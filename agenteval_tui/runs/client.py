@@ -206,6 +206,7 @@ def find(reference: str = "") -> Live:
     matching = [
         live for live in living if live.execution.upper().startswith(sought) or live.execution.upper().endswith(sought)
     ]
+    # A whole id may be the beginning or the end of another one.
     exact = [live for live in matching if live.execution.upper() == sought]
     if len(exact or matching) == 1:
         return (exact or matching)[0]

@@ -21,7 +21,9 @@ from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.transcripts.model import Usage
 
 WINDOW_S = 15.0
+"""How far back the rate looks."""
 ENOUGH = 5
+"""Runs that must have ended in that time for the rate to tell anything."""
 Spent = tuple[int, int, float | None]
 """Input tokens, output tokens, cost in US dollars (None: never measured)."""
 
@@ -50,7 +52,7 @@ class EtaEstimator:
         if self._mean_s is None:
             self._mean_s = duration_s
         else:
-            self._mean_s += (duration_s - self._mean_s) * 0.1
+            self._mean_s += (duration_s - self._mean_s) * 0.1  # about the last ten count
 
     def sample(self, now: float, done: int) -> None:
         """`done` runs have ended by `now`; to be told a few times a second."""
@@ -256,6 +258,7 @@ class ExecutionState(Struct):
         `others`: what judges and simulated users have used."""
         if not self.budget.limited:
             return ""
+        # What the runs before have cost is not known, so nothing says that another one fits.
         if self.plan.limits.cost is not None and (self.totals.unpriced or others.unpriced):
             return "the limit on cost can't be kept, so no more runs started"
         in_flight = [self.totals.set_aside(attempts) for attempts in self.running()]

@@ -206,6 +206,7 @@ class ExecutionView:
 
     def _snapshot(self, event: Snapshot) -> None:
         self._planned(event.planned)
+        # States of queued runs are not in it: those are as planned.
         for state in event.states:
             run = self.runs.get(state.ref.run)
             if run is not None:

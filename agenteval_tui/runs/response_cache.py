@@ -58,6 +58,7 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
     messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.tool_call_id, m.name] for m in request.messages]
     calls = [[c.id, c.name, c.arguments, c.result, c.status] for c in request.tool_calls]
     parts = [agent, messages, calls, turns, request.context, request.seed]
+    # Of other agents the variables are in the conversation already.
     if variables and request.variables:
         parts.append(request.variables)
     if attached := known_by(request.messages):

@@ -177,9 +177,10 @@ def resume_plan(
         cache=merged.cache,
         earlier=earlier,
         order=tuple(row.id for row in rows),
-        # 8 is the default: it means as many as the cluster takes.
+        # The default number means that nobody chose one: as many as the cluster takes.
         cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
     )
+    # Again: another executor may be given than the one that it was planned with.
     check_surroundings(plan.runs, merged.executor)
     # Who wrote an agent is told by the user's file as it is now: the history may have come from somebody else.
     permission = check_trust(plan, own=sources.user_agents(), foreign=row.options.get(MERGED) is True)

@@ -153,6 +153,7 @@ class _Watcher:
         """Send what comes until the end. Raises OSError when the watcher goes away."""
         while not (self._ending and not self._outbox):
             await self._news.wait()
+            # More comes at once, as a rule: fewer writes, and fewer wake-ups of the watcher.
             if not self._ending:
                 await asyncio.sleep(GATHER_S)
             # Cleared before the events are taken: what comes while they are sent wakes the next round.
@@ -208,6 +209,7 @@ class Outbox:
                 self._open_texts.pop(event.run, None)
                 self._append(event)
         elif isinstance(event, Progress):
+            # In its old place nothing stays: the others keep their numbers, which `_open_texts` has.
             if self._progress is not None:
                 self._events[self._progress] = None
             self._progress = len(self._events)
@@ -216,6 +218,7 @@ class Outbox:
             if self._open_texts:
                 self._open_texts.pop(getattr(event, "run", ""), None)
             self._append(event)
+        # A snapshot is bounded, however long the watcher did not read.
         if len(self._events) > MOST_EVENTS or self._characters > MOST_CHARACTERS:
             self._behind = True
             self._forget()

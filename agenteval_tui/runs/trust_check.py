@@ -59,6 +59,7 @@ def _uses_of(plan: Plan, *, own: Mapping[str, AgentConfig] | None = None) -> tup
     respondents = plan.respondents
     keys: set[tuple[object, ...]] = set()
 
+    # Repetitions share agents, contexts and criteria: each is looked at once, since looking reads files.
     def new(*key: object) -> bool:
         if key in keys:
             return False

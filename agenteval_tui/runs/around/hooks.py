@@ -73,6 +73,7 @@ def run_environment(folder: Path, workdir: Path | None, variables: Mapping[str, 
     environment = {SUITE_DIR: str(folder), **({WORKDIR: str(workdir)} if workdir else {})}
     for name, value in variables.items():
         text = value if isinstance(value, str) else json.dumps(json_like(value), ensure_ascii=False)
+        # What no environment can hold is left out; the hook's document has it.
         if len(text) <= MOST_IN_ENVIRONMENT and "\0" not in text and "=" not in name and "\0" not in name:
             environment[f"{_PREFIX}{name}"] = text
     return environment
@@ -138,6 +139,7 @@ class Hooks:
                 while data := await program.read():
                     size += len(data)
                     printed += data
+                    # At twice as much: else each piece would move all that is kept.
                     if len(printed) > 2 * MOST_VARIABLES:
                         del printed[:-MOST_VARIABLES]
                 await program.exited()

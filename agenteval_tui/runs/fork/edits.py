@@ -56,6 +56,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     """
     messages, calls = transcript.messages, transcript.tool_calls
     check_step(transcript, step)
+    # An edit of a later step means the conversation up to that one.
     last = max([step, *(edit.step for edit in edits if not isinstance(edit, System | Tools))])
     check_step(transcript, last)
     end = end_of_step(transcript, last)
@@ -92,6 +93,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
             case Text(at, text):
                 if messages_by_number[at].role == "tool":
                     raise _wrong(transcript, at, "a result of a tool", "set its result: tool_result")
+                # What the model thought led to the other text.
                 messages_by_number[at] = replace(messages_by_number[at], content=text, reasoning="")
             case Arguments(at, value, number):
                 own = messages_by_number[at].tool_calls
@@ -106,6 +108,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
                 if call is not None:
                     changed[call] = replace(changed[call], result=text, status="error" if error else "ok")
             case Insert(at, role, text):
+                # Behind the results of the step's calls: no server takes anything between a call and its result.
                 inserted.setdefault(end_of_step(transcript, at), []).append(Message(role, text))
             case Drop(at):
                 dropped.add(at)
@@ -333,6 +336,7 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
     a call without a result, a result without its call, nothing to answer."""
     check_calls(conversation)
     messages, remaining = conversation.messages, [*conversation.turns, *turns]
+    # An agent answers the user or a tool: behind an answer the next turn comes first.
     if remaining and (not messages or messages[-1].role not in ANSWERED):
         messages, remaining = (*messages, Message("user", remaining[0])), remaining[1:]
     if not messages or messages[-1].role not in ANSWERED or not any(message.role == "user" for message in messages):
@@ -361,6 +365,7 @@ def check_calls(conversation: Conversation) -> None:
                 )
             open_calls.discard(message.tool_call)
             continue
+        # Another message before all results are there: what is open stays without one.
         if open_calls:
             break
         open_calls = set(message.tool_calls)

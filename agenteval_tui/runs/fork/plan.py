@@ -155,6 +155,7 @@ def source_of(
         stored = _imported(recorded, agent, user_agents)
     else:
         stored = stored_plan(store, recorded, user_agents=user_agents)
+    # Graded again, or imported: the criteria that judged it last, and not those that it was planned with.
     if row.recording or elsewhere:
         versions = [known_spec(store, digest) for digest in row.criteria]
         specs = tuple(spec for spec in versions if spec is not None)
@@ -270,8 +271,10 @@ def fork_plan(
         if not takes_tools(source.agent):
             conversation = replace(conversation, unseen_tools=())
         name = question_of(source, conversation, question.answers)
+        # Whatever asked it, a fork or a blame: an equal question has the same name, and its answers serve all.
         rows = tuple(row for origin, row in answered if origin.question == name)[:count]
         numbers = {row.repetition for row in rows}
+        # The same question may be in this request twice: its numbers go on.
         before = planned.get(name, 0)
         # A number of repetition gives the seed: those that were answered are left out, so nothing is asked twice.
         free = [number for number in range(1, count + len(numbers) + before + 1) if number not in numbers][before:]

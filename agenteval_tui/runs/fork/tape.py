@@ -64,6 +64,7 @@ class _Beginning:
 
     def answer(self, question: Question) -> Answer | Miss:
         """The recorded answer; a miss if all answers that stand were given."""
+        # Calls of tools between the answers are not counted: they belong to the answer before.
         if is_mcp(question):
             return self._playback.answer(question)
         if not self._left:

@@ -56,6 +56,7 @@ def make_untrusted_plan(
     failed = failed_before(options, store)
     chosen = choose(loaded, options, failed)
     tests = [TestRuns(selected_test, options, user_agents, failed) for selected_test in chosen]
+    # One for all tests: equal criteria become one object, which is compiled and stored once.
     specs = Specs()
     if options.sample is None:
         runs = tuple([run for test in tests for run in test.runs(test.cases(), specs)])
