@@ -5,20 +5,24 @@ python docs/make_keys.py
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from agenteval_tui.tui.action import EVERYWHERE
-from agenteval_tui.tui.actions import ACTIONS, key_word
+from agenteval_tui.tui.action import EVERYWHERE, Action
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, key_word
 
 HEAD = """# Keys
 
-Made by `docs/make_keys.py` from `agenteval_tui/tui/actions.py`; do not edit.
+Made by `docs/make_keys.py` from `agenteval_tui/tui/actions.py` and `sheet_actions.py`; do not edit.
 
 In lists and texts, you can also use `j k`, the arrows, `pgup pgdn`, `^d ^u` (half a page), and `g G`. To change a key,
 write a file `keys.yaml` into the configuration folder (`agenteval doctor` prints where that is), for example
 `suites.run: ctrl+r`.
 """
 
+
+WIDGETS = ("list", "text", "transcript", "folds", "evidence", "form", "choice", "rating", "look", "message")
+"""The scopes of parts that are no sheets."""
 
 MEANINGS: dict[str, tuple[str, ...]] = {
     "a": ("add, make new", "new", "new chat", "to dataset"),
@@ -126,14 +130,21 @@ def page() -> str:
     scopes = list(dict.fromkeys(action.scope for action in ACTIONS if action.scope != EVERYWHERE))
     lines = [HEAD, *by_letter()]
     for scope in [*scopes, EVERYWHERE]:
-        lines += [f"## {scope.capitalize()}\n", "| keys | action | what it does |", "|---|---|---|"]
-        for action in ACTIONS:
-            if action.scope == scope:
-                words = dict.fromkeys(map(key_word, action.keys.split(",") if action.keys else ()))
-                keys = " ".join(f"`{word}`" for word in words) or "palette"
-                lines.append(f"| {keys} | `{action.id}` | {action.description} |")
-        lines.append("")
+        lines += section(scope.capitalize(), [action for action in ACTIONS if action.scope == scope])
+    parts = [action for action in BY_ID.values() if action.part]
+    lines += section("Lists, texts and fields", [action for action in parts if action.scope in WIDGETS])
+    lines += section("Sheets", [action for action in parts if action.scope not in WIDGETS])
     return "\n".join(lines)
+
+
+def section(title: str, actions: Sequence[Action]) -> list[str]:
+    """A table of actions with their keys."""
+    lines = [f"## {title}\n", "| keys | action | what it does |", "|---|---|---|"]
+    for action in actions:
+        words = dict.fromkeys(map(key_word, action.keys.split(",") if action.keys else ()))
+        keys = " ".join(f"`{word}`" for word in words) or "palette"
+        lines.append(f"| {keys} | `{action.id}` | {action.description} |")
+    return [*lines, ""]
 
 
 if __name__ == "__main__":

@@ -14,7 +14,8 @@ class Action(Struct, frozen=True):
     footer; `scope` the screen; `footer` its place there, lower first (0: not in the footer). `keys` "": what is rare is
     in the palette only. `priority`: the key works while a text field has the focus, and one of the app over every sheet
     as well. `after`: the action that one of an extension follows in lists. `introduction`: a sentence about it, behind
-    what introduces the screen.
+    what introduces the screen. `part`: the scope is a sheet, or a widget that many screens have; the palette and the
+    help of a screen don't list it.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Action(Struct, frozen=True):
     priority: bool = False
     after: str = ""
     introduction: str = ""
+    part: bool = False
 
 
 def extension_method(place: str) -> str:

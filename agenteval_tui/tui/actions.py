@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 from agenteval_tui.core import entry_points
 from agenteval_tui.tui.action import EVERYWHERE, Action
+from agenteval_tui.tui.sheet_actions import PARTS
 from agenteval_tui.tui.styled_text import Line
 
 _CORE: tuple[Action, ...] = (
@@ -816,7 +817,7 @@ _CORE: tuple[Action, ...] = (
 
 def with_extensions() -> tuple[Action, ...]:
     """The actions of the core, and those of agenteval's own extensions in their places among them."""
-    actions = list(_CORE)
+    actions = [*_CORE, *PARTS]
     for offered in entry_points.loaded_own(entry_points.ACTIONS, "actions"):
         for action in offered:
             ids = [known.id for known in actions]
@@ -824,8 +825,10 @@ def with_extensions() -> tuple[Action, ...]:
     return tuple(actions)
 
 
-ACTIONS = with_extensions()
-BY_ID = {action.id: action for action in ACTIONS}
+_ALL = with_extensions()
+BY_ID = {action.id: action for action in _ALL}
+ACTIONS = tuple(action for action in _ALL if not action.part)
+"""The actions of screens and their panes."""
 SCREENS_OF_PANES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("difference", "branches", "error", "context"), ("inspect",)),
     "config": ("edit", "inspect"),
@@ -845,23 +848,24 @@ def beside_pane(scope: str, pane: str, keymap: Mapping[str, str]) -> list[Action
     return [a for a in ACTIONS if a.scope == scope and not pane_keys & set(keymap.get(a.id, a.keys).split(","))]
 
 
-def taken_before(scope: str) -> list[Action]:
-    """The actions of the screens of a pane with the scope `scope` that take a key before the pane does."""
-    return [a for a in ACTIONS if a.priority and a.scope in SCREENS_OF_PANES.get(scope, ())]
+def answering(scope: str) -> list[Action]:
+    """The actions that a key may mean where a scope is: its own; on a screen those that apply everywhere, too, in a
+    pane those of its screens that take a key before it, and over a sheet those of the app that do."""
+    own = [a for a in _ALL if a.scope == scope]
+    if scope == EVERYWHERE:
+        return own
+    if any(a.part for a in own):
+        return own + [a for a in ACTIONS if a.priority and a.scope == EVERYWHERE]
+    before = [a for a in ACTIONS if a.priority and a.scope in SCREENS_OF_PANES.get(scope, ())]
+    return [*in_scope(scope), *before]
 
 
-def pane_bindings(scope: str) -> list[Binding]:
-    """Textual bindings of a pane that has a scope of its own, beside its screen's: the methods are the pane's."""
+def bindings(scope: str) -> list[BindingType]:
+    """Textual bindings of a screen, a pane, a sheet or a widget (or of the app, for `EVERYWHERE`), with ids, so that a
+    keymap can change them."""
     return [
-        Binding(a.keys or _NO_KEY, a.method, a.description, show=False, id=a.id) for a in ACTIONS if a.scope == scope
-    ]
-
-
-def bindings(scope: str) -> list[Binding]:
-    """Textual bindings of a screen (or of the app, for `EVERYWHERE`), with ids, so that a keymap can change them."""
-    return [
-        Binding(a.keys or _NO_KEY, a.method, a.label, show=False, id=a.id, priority=a.priority)
-        for a in ACTIONS
+        Binding(a.keys or _NO_KEY, a.method, a.description, show=False, id=a.id, priority=a.priority)
+        for a in _ALL
         if a.scope == scope
     ]
 

@@ -84,7 +84,7 @@ class AgentevalApp(TerminalApp):
     TITLE = "agenteval"
     # With the screens' own: for each screen that brought one, Textual would read all stylesheets anew.
     CSS_PATH: ClassVar[list[str | PurePath]] = [STYLE, *sorted(STYLE.with_name("screens").rglob("*.tcss"))]
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings(EVERYWHERE))
+    BINDINGS: ClassVar[list[BindingType]] = bindings(EVERYWHERE)
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionsProvider, PlacesProvider}
 

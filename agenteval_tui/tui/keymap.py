@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from textual.binding import Binding
 from textual.keys import Keys
 
 from agenteval_tui.core.did_you_mean import did_you_mean
@@ -14,8 +13,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.action import EVERYWHERE
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, in_scope, key_word, taken_before
-from agenteval_tui.tui.widgets.virtual_list import VirtualList
+from agenteval_tui.tui.actions import BY_ID, answering, key_word
 
 NAME = "keys.yaml"
 
@@ -102,7 +100,7 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
     keymap: dict[str, str] = {}
     problems: list[str] = []
     unknown: list[str] = []
-    names = [*BY_ID, *_of_widgets()]
+    names = list(BY_ID)
     for action, written in data.items():
         if action not in names:
             unknown.append(str(action))
@@ -125,15 +123,6 @@ def _said_of_unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
         return f"there are no actions {named}{more}: the help (?, then i) lists the actions"
     hint = did_you_mean(unknown[0], names, "the help (?, then i) lists the actions", quotes="`")
     return f"there is no action `{unknown[0]}`: {hint}"
-
-
-def _of_widgets() -> list[str]:
-    """The ids of what lists and transcripts bind themselves."""
-    # 6 ms with the blocks of transcripts, which only a start with a file of keys waits for.
-    from agenteval_tui.tui.widgets.blocks_view import BlocksView
-
-    bound = (*VirtualList.BINDINGS, *BlocksView.BINDINGS)
-    return [binding.id for binding in bound if isinstance(binding, Binding) and binding.id]
 
 
 def _keys(value: object) -> tuple[str, str]:
@@ -189,15 +178,14 @@ def _is_character(name: str) -> bool:
 
 
 def collisions(keymap: Mapping[str, str]) -> list[str]:
-    """Where the person's keys give one key to two actions of a screen, or hide one that works everywhere.
+    """Where the person's keys give one key to two actions of a screen or sheet, or hide one that works everywhere.
 
     A collision that exists without them does not count.
     """
     problems: list[str] = []
-    for scope in dict.fromkeys(action.scope for action in ACTIONS):
+    for scope in dict.fromkeys(action.scope for action in BY_ID.values()):
         users: dict[str, list[str]] = {}
-        everywhere = [action for action in ACTIONS if action.scope == EVERYWHERE]
-        for action in everywhere if scope == EVERYWHERE else [*in_scope(scope), *taken_before(scope)]:
+        for action in answering(scope):
             for key in filter(None, keymap.get(action.id, action.keys).split(",")):
                 users.setdefault(key, []).append(action.id)
         for key, ids in users.items():

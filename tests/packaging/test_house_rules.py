@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -149,7 +150,7 @@ def test_our_own_classes_stand_at_most_two_deep() -> None:
 def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     from agenteval_tui.core.entry_points import ACTIONS as GROUP
     from agenteval_tui.core.entry_points import EntryPoint
-    from agenteval_tui.tui.actions import ACTIONS, BY_ID
+    from agenteval_tui.tui.actions import ACTIONS, BY_ID, with_extensions
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.screen_registry import FACTORIES
     from agenteval_tui.tui.screens.inspect.run_views import BranchesPane, ContextPane, DifferencePane, ErrorPane
@@ -158,7 +159,7 @@ def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
     screens = [factory() for factory in FACTORIES.values()]
     owners: dict[str, type] = {screen.SCOPE: type(screen) for screen in screens} | {"config": ConfigEditor}
     owners |= {pane.NAME: pane for pane in (DifferencePane, BranchesPane, ErrorPane, ContextPane)}
-    assert len(BY_ID) == len(ACTIONS)
+    assert len(BY_ID) == len(with_extensions())
     for action in ACTIONS:
         assert action.description
         name = action.method.split("(")[0]
@@ -168,6 +169,33 @@ def test_every_action_has_a_method_a_key_and_a_palette_entry() -> None:
             assert hasattr(AgentevalApp, f"action_{name[4:]}"), action.id
         else:
             assert hasattr(owners[action.scope], f"action_{name}"), action.id
+
+
+def test_every_key_of_a_sheet_or_widget_is_an_action_that_it_can_do() -> None:
+    from textual.binding import Binding
+    from textual.dom import DOMNode
+
+    from agenteval_tui.tui.actions import BY_ID
+
+    for path in (*TUI.rglob("*.py"), *(ROOT / "agenteval_tui" / "extensions").glob("*/sheet.py")):
+        import_module(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"))
+    used: set[str] = set()
+    for cls in _below(DOMNode):
+        own = cls.__dict__.get("BINDINGS", ()) if cls.__module__.startswith("agenteval_tui.") else ()
+        for binding in own:
+            assert isinstance(binding, Binding)
+            assert binding.id in BY_ID, f"{cls.__name__}: {binding}"
+            method = BY_ID[binding.id].method.split("(")[0]
+            if "." not in method and method != "extension":
+                assert hasattr(cls, f"action_{method}"), f"{cls.__name__}: {binding.id}"
+            used.add(binding.id)
+    assert not [action.id for action in BY_ID.values() if action.id not in used]
+
+
+def _below(cls: type) -> Iterator[type]:
+    for below in cls.__subclasses__():
+        yield below
+        yield from _below(below)
 
 
 def test_no_key_of_a_screen_means_two_things() -> None:

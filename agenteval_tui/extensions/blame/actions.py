@@ -1,4 +1,4 @@
-"""The action that opens the sheet."""
+"""The action that opens the sheet, and the keys in it."""
 
 from __future__ import annotations
 
@@ -15,4 +15,16 @@ ACTIONS = (
         priority=True,
         after="inspect.decisive",
     ),
+    Action(
+        "blame.close",
+        "close",
+        "escape,q,alt+w",
+        "close",
+        "Close the sheet; what was answered is kept",
+        "blame",
+        part=True,
+    ),
+    Action("blame.go", "go", "enter", "go to the step", "Go to the step whose evidence is shown", "blame", part=True),
+    Action("blame.sample", "begin", "r", "sample", "Ask the agent to continue from the steps", "blame", part=True),
+    Action("blame.stop", "stop", "S", "stop", "Stop asking", "blame", part=True),
 )

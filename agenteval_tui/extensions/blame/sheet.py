@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.core.display import one_line
 from agenteval_tui.extensions.blame.controller import BlameController
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines, wrapped
 from agenteval_tui.tui.screens.asking_sheet import AskingSheet
@@ -73,13 +74,8 @@ class BlameScreen(AskingSheet[int | None]):
     """Dismissed with the step to go to, or None."""
 
     controller: BlameController
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,alt+w", "dismiss(None)", "close", show=False),
-        Binding("tab", "next_pane", "the other pane", show=False),
-        Binding("enter", "go", "go to the step", show=False),
-        Binding("r", "begin", "sample", show=False),
-        Binding("S", "stop", "stop", show=False),
-    ]
+    SCOPE = "blame"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("blame")
 
     def __init__(self, store: Store, run_id: str, test_id: str) -> None:
         super().__init__(BlameController(store, run_id))
@@ -100,11 +96,6 @@ class BlameScreen(AskingSheet[int | None]):
         self.query_one("#steps").focus()
 
     # What a person does
-
-    def action_next_pane(self) -> None:
-        """Move between the steps and the evidence, which may be long."""
-        steps, evidence = self.query_one("#steps"), self.query_one("#evidence")
-        (evidence if steps.has_focus else steps).focus()
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another step."""
@@ -151,14 +142,12 @@ class BlameScreen(AskingSheet[int | None]):
 
     def _keys(self) -> Keys:
         controller = self.controller
-        keys: Keys = ()
-        if controller.blame is not None:
-            keys = (("enter", "go to the step"), ("tab", "evidence"))
-            if controller.running:
-                return (*keys, ("S", "stop"), ("esc", "stop and close"))
-            if controller.can_ask:
-                keys = (*keys, ("r", "sample" if controller.sampled is None else "sample more"))
-        return (*keys, ("esc", "close"))
+        if controller.blame is None:
+            return self.edge()
+        if controller.running:
+            return self.edge("go", ("tab", "evidence"), "stop", close="stop and close")
+        sample = ("sample", "sample" if controller.sampled is None else "sample more")
+        return self.edge("go", ("tab", "evidence"), *((sample,) if controller.can_ask else ()))
 
     def _answers(self, width: int) -> list[Line]:
         controller = self.controller

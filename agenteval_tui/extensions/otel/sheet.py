@@ -22,7 +22,6 @@ from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 PORT = 4318
-_KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
 
 
 class ListeningRequest(Struct, frozen=True):
@@ -60,7 +59,7 @@ class ListenScreen(FormSheet["ListeningRequest | None"]):
             Field("port", "port", str(PORT)),
             Field("criteria", "graded by", placeholder="a file with criteria; empty: runs are not graded"),
         ]
-        with SheetFrame("Listen for traces", _KEYS, width="large"):
+        with SheetFrame("Listen for traces", self.edge(("enter", "start"), ("↑ ↓", "field")), width="large"):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 

@@ -6,12 +6,13 @@ import asyncio
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.extensions.shrink.controller import ShrinkController
 from agenteval_tui.extensions.shrink.view import price_text, progress_text, shrunk_view
 from agenteval_tui.history.store import Store
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.asking_sheet import AskingSheet
@@ -40,14 +41,8 @@ class ShrinkScreen(AskingSheet[None]):
     """Starts, shows and stops it."""
 
     controller: ShrinkController
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,alt+k", "dismiss(None)", "close", show=False),
-        Binding("enter", "begin", "start", show=False),
-        Binding("c", "calls", "keep calls", show=False),
-        Binding("t", "tools", "keep tools", show=False),
-        Binding("S", "stop", "stop", show=False),
-        Binding("m", "save", "make a test", show=False),
-    ]
+    SCOPE = "shrink"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("shrink")
 
     def __init__(self, store: Store, run_id: str, test_id: str, criterion: str = "") -> None:
         super().__init__(ShrinkController(store, run_id, criterion))
@@ -106,16 +101,14 @@ class ShrinkScreen(AskingSheet[None]):
     def _keys(self) -> Keys:
         controller = self.controller
         if controller.stage in ("reading", "refused"):
-            return (("esc", "close"),)
+            return self.edge()
         if controller.running:
-            return (("S", "stop"), ("esc", "stop and close"))
+            return self.edge("stop", close="stop and close")
         calls = "remove calls" if controller.keep_calls else "keep calls"
         tools = "remove tools" if controller.keep_tools else "keep tools"
         begin = "again" if controller.shrunk is not None else "start"
-        keys: Keys = (("enter", begin), ("c", calls), ("t", tools))
-        if self._can_save:
-            keys = (*keys, ("m", "make a test"))
-        return (*keys, ("esc", "close"))
+        saves = ("test",) if self._can_save else ()
+        return self.edge(("start", begin), ("calls", calls), ("tools", tools), *saves)
 
     def _lines(self, width: int) -> list[Line]:
         controller = self.controller

@@ -1,4 +1,4 @@
-"""The actions that open the sheet."""
+"""The actions that open the sheet, and the keys in it."""
 
 from __future__ import annotations
 
@@ -27,4 +27,12 @@ ACTIONS = (
         after="inspect.shrink",
         introduction="Press {inspect.suggest} for criteria that agree with your labels.",
     ),
+    Action("suggest.close", "close", "escape,q,alt+s", "close", "Close the sheet; labels stay", "suggest", part=True),
+    Action("suggest.good", "say(True)", "y", "good", "Label the run as good", "suggest", part=True),
+    Action("suggest.bad", "say(False)", "n", "bad", "Label the run as bad", "suggest", part=True),
+    Action("suggest.undo", "take_back", "u", "undo", "Take the last label back", "suggest", part=True),
+    Action(
+        "suggest.older", "step(1)", "right_square_bracket", "another run", "Show an older run", "suggest", part=True
+    ),
+    Action("suggest.newer", "step(-1)", "left_square_bracket", "newer run", "Show a newer run", "suggest", part=True),
 )

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -19,6 +19,7 @@ from agenteval_tui.extensions.suggest.search import Suggestion
 from agenteval_tui.extensions.suggest.view import check_text, facts_of, labels_text, next_lines
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.history.store import Store
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.config_lines import painted, token_layers, tokens_of
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
@@ -86,15 +87,8 @@ def suggest_for_test(screen: EditorScreen) -> None:
 class SuggestScreen(Sheet[Starter | None]):
     """Dismissed with the criterion to add, or None. `labelled` says whether labels were given meanwhile."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,alt+s", "dismiss(None)", "close", show=False),
-        Binding("tab", "next_pane", "the other pane", show=False),
-        Binding("y", "say(True)", "good", show=False),
-        Binding("n", "say(False)", "bad", show=False),
-        Binding("u", "take_back", "undo", show=False),
-        Binding("right_square_bracket", "step(1)", "older run", show=False),
-        Binding("left_square_bracket", "step(-1)", "newer run", show=False),
-    ]
+    SCOPE = "suggest"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("suggest")
 
     def __init__(self, store: Store, suite_key: str, test_id: str, run_id: str = "", *, may_add: bool = True) -> None:
         """`run_id`: the open run, which is labelled first. `may_add`: whether the test is in a file that can get a
@@ -144,12 +138,6 @@ class SuggestScreen(Sheet[Starter | None]):
         """Another run to label."""
         self.controller.step(by)
         self._show_run()
-
-    def action_next_pane(self) -> None:
-        """Between the criteria and the config, which may be long."""
-        rows, config = self.query_one("#suggestions"), self.query_one("#config")
-        if config.display:
-            (config if rows.has_focus else rows).focus()
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another criterion."""
@@ -210,14 +198,9 @@ class SuggestScreen(Sheet[Starter | None]):
 
     def _keys(self) -> Keys:
         controller = self.controller
-        keys: Keys = ()
-        if controller.suggestions:
-            keys = (("enter", "add to the test"), ("tab", "config"))
-        if controller.shown is not None:
-            keys = (*keys, ("y", "good"), ("n", "bad"), ("]", "another run"))
-        if self.labelled:
-            keys = (*keys, ("u", "undo"))
-        return (*keys, ("esc", "close"))
+        adds = (("enter", "add to the test"), ("tab", "config")) if controller.suggestions else ()
+        labels = ("good", "bad", "older") if controller.shown is not None else ()
+        return self.edge(*adds, *labels, *(("undo",) if self.labelled else ()))
 
     def _head(self, width: int) -> list[Line]:
         state = self.controller.state

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.suites.dataset_edit import Preview, RowAdded, add_row, preview_row
 from agenteval_tui.suites.datasets import EXPECTED_COLUMNS, PROMPT_COLUMNS
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.styled_text import Line, error_lines, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -30,9 +31,8 @@ MOST_ROWS = 12  # of the preview
 class AddRowScreen(Sheet["RowAdded | None"]):
     """Dismissed with what was added when it is written, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "write", "write", show=False, priority=True),
-    ]
+    SCOPE = "add_row"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("add_row")
 
     def __init__(
         self, path: Path, row: Mapping[str, Any], provenance: Mapping[str, Any], encoding: str | None = None
@@ -59,7 +59,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
             fields.append(Field("input", self._asked, self._row[self._asked], rows=2))
         hint = "the right answer"
         fields.append(Field("expected", self._expected, words, placeholder=hint, rows=3))
-        keys = (("^s", "add it"), ("tab", "field"), ("esc", "close"))
+        keys = self.edge("write", ("tab", "field"))
         with SheetFrame("Add this run to a dataset", keys, width="medium"):
             yield Form(fields, below=True, id="fields")
             yield Section(self._where, id="where")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize, ScreenResume, ScreenSuspend
 from textual.timer import Timer
@@ -40,12 +40,7 @@ MOST_NAME = 30  # cells before the message line
 class MessageInput(Input):
     """One line of text. Keys that mean nothing in one line scroll the conversation above it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "screen.scroll_chat('scroll_up')", "scroll", show=False),
-        Binding("down", "screen.scroll_chat('scroll_down')", "scroll", show=False),
-        Binding("pageup", "screen.scroll_chat('page_up')", "page", show=False),
-        Binding("pagedown", "screen.scroll_chat('page_down')", "page", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("message")
 
 
 class AgentsScreen(FrameScreen):
@@ -53,7 +48,7 @@ class AgentsScreen(FrameScreen):
     is the controller's."""
 
     SCOPE = "agents"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("agents"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("agents")
 
     def __init__(self) -> None:
         super().__init__()

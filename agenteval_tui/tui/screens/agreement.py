@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.analysis.agreement import JudgeFigures, judge_figures
 from agenteval_tui.analysis.labels import gradings_of
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, interval_phrase, percent
-from agenteval_tui.tui.actions import key_of
+from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, paragraph, right, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -35,9 +35,10 @@ def _line(figures: JudgeFigures, width: int) -> Line:
 
 
 class AgreementScreen(Sheet["tuple[str, ...]"]):
-    """Dismissed with the addresses (RUN/NUMBER) of what the chosen criterion and people differ on, () for none."""
+    """Dismissed with the addresses (RUN/NUMBER) of what the chosen criterion and people differ on, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,c", "leave", "close", show=False)]
+    SCOPE = "agreement"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("agreement")
 
     def __init__(self, figures: Sequence[JudgeFigures]) -> None:
         super().__init__()
@@ -54,7 +55,7 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
             ((" Nothing to compare yet: label some runs first.", ""),),
             ((f" Press {label} in Inspect to label a run; Review takes you through many.", "dim"),),
         ]
-        keys = (*((("enter", "where they differ"),) if self._figures else ()), ("esc", "close"))
+        keys = self.edge(*((("enter", "where they differ"),) if self._figures else ()))
         with SheetFrame("How often criteria and judges agree with people", keys, width="medium"):
             yield LineBlock(_names, id="names")
             rows = Rows(self._figures, _line, lambda figures: f"{figures.suite_key}\x1f{figures.criterion}")
@@ -73,9 +74,6 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         figures = self._figures[event.index]
         if figures.differ:
             self.dismiss(tuple(figures.differ))
-
-    def action_leave(self) -> None:
-        self.dismiss(())
 
     def _chosen(self) -> str:
         place = self.query_one("#criteria", VirtualList).cursor if self.is_mounted else -1

@@ -44,7 +44,7 @@ class CausesScreen(FilteredScreen):
 
     SCOPE = "causes"
     LIST = "#causes"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("causes"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("causes")
 
     def __init__(self) -> None:
         super().__init__()

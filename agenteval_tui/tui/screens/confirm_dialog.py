@@ -34,7 +34,7 @@ class ConfirmScreen(Sheet["str | None"]):
 
     def compose(self) -> ComposeResult:
         keys = [(key_word(key), words) for key, _answer, words in self._answers]
-        with SheetFrame(self._title, (*keys, ("esc", self._leave))):
+        with SheetFrame(self._title, self.edge(*keys, close=self._leave)):
             yield LinesView(id="lines")
 
     def on_mount(self) -> None:

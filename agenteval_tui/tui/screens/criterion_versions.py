@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.analysis.criterion_versions import Versions, load, own_spec, restore, text_difference, versions
 from agenteval_tui.core.display import one_line
@@ -15,6 +15,7 @@ from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.history.criterion_versions import CriterionVersion
 from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, paragraph, right
@@ -87,14 +88,10 @@ def _line(criterion_version: CriterionVersion, width: int, current: str) -> Line
 
 
 class CriterionVersionsScreen(Sheet[str]):
-    """Dismissed with the hash of the version to restore, with two to compare behind `COMPARE`, or ""."""
+    """Dismissed with the hash of the version to restore, with two to compare behind `COMPARE`, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,V", "dismiss('')", "close", show=False),
-        Binding("r", "restore", "restore", show=False),
-        Binding("c", "compare", "compare", show=False),
-        Binding("tab", "pane", "pane", show=False),
-    ]
+    SCOPE = "versions"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("versions")
 
     def __init__(self, versions: Versions) -> None:
         super().__init__()
@@ -103,7 +100,7 @@ class CriterionVersionsScreen(Sheet[str]):
     def compose(self) -> ComposeResult:
         versions = self._found
         subject = f"{one_line(versions.test_id, 60)} / {one_line(versions.criterion, 80)}"
-        keys = (("r", "restore this version"), ("c", "compare over the runs"), ("tab", "text"), ("esc", "close"))
+        keys = self.edge("restore", "compare", ("tab", "text"))
         with SheetFrame(count(len(versions.versions), "version"), keys, subject=subject, width="large"):
             if versions.was_named or versions.current not in {version.hash for version in versions.versions}:
                 yield LineBlock(self._about, id="about")
@@ -169,7 +166,7 @@ class CriterionVersionsScreen(Sheet[str]):
         if chosen is None:
             return
         if chosen == versions.current:
-            self.app.say("This is the version in the file.")  # type: ignore[attr-defined]
+            self.agenteval.say("This is the version in the file.")
             return
         self.dismiss(chosen)
 
@@ -177,13 +174,9 @@ class CriterionVersionsScreen(Sheet[str]):
         """The stored runs under this version and under the one in the file (else the newest)."""
         chosen, base = self.query_one("#versions", VirtualList).cursor_key, self._base
         if chosen is None or chosen == base:
-            self.app.say("Choose another version to compare it with this one.")  # type: ignore[attr-defined]
+            self.agenteval.say("Choose another version to compare it with this one.")
             return
         self.dismiss(f"{COMPARE}{base}:{chosen}")
-
-    def action_pane(self) -> None:
-        versions, text = self.query_one("#versions", VirtualList), self.query_one("#text", LinesView)
-        (versions if text.has_focus else text).focus()
 
 
 def _missing(versions: Versions) -> str:

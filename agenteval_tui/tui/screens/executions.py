@@ -7,12 +7,13 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import now_ms, short_id
 from agenteval_tui.core.numbers import age, count
 from agenteval_tui.runs.live_registry import Live
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.styled_text import Line, spread
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -31,9 +32,10 @@ def _line(execution: Live, width: int, watched: str, at_ms: int) -> Line:
 
 
 class ExecutionsScreen(Sheet[str]):
-    """Dismissed with the id of the execution to watch, or "" for none."""
+    """Dismissed with the id of the execution to watch, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,W", "dismiss('')", "close", show=False)]
+    SCOPE = "executions"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("executions")
 
     def __init__(self, live: Sequence[Live], watched: str) -> None:
         """`watched`: the one that is watched now; "" for none."""
@@ -43,7 +45,7 @@ class ExecutionsScreen(Sheet[str]):
         self._rows = Rows(self._live, line, lambda live: live.execution)
 
     def compose(self) -> ComposeResult:
-        keys = (("enter", "watch"), ("esc", "close"))
+        keys = self.edge(("enter", "watch"))
         with SheetFrame(f"{count(len(self._live), 'execution')} running", keys, width="medium"):
             yield VirtualList(self._rows, id="executions")
 

@@ -37,7 +37,7 @@ class ExportScreen(FormSheet[Path | None]):
         choices = tuple((name, title) for name, (title, _) in forms().items())
         fields = [Field("form", "as", choices=choices), Field("file", "file", self._named)]
         subject = f"run {self._run.repetition} of {one_line(self._run.test_id, 60)}"
-        keys = (("enter", "export"), ("← →", "choose"), ("↑ ↓", "field"), ("esc", "close"))
+        keys = self.edge(("enter", "export"), ("← →", "choose"), ("↑ ↓", "field"))
         with SheetFrame("Export", keys, subject=subject):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.styled_text import Line, cell_len, fit
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -106,12 +107,10 @@ def _pieces(text: str, width: int) -> Iterator[str]:
 
 
 class FileConflictScreen(Sheet[bool]):
-    """True: put my edit into the file as it is now. False: leave the file alone; the edit stays in the editor."""
+    """True: put my edit into the file as it is now. None: leave the file alone; the edit stays in the editor."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,n,q", "answer(False)", "leave the file alone", show=False),
-        Binding("enter,y", "answer(True)", "apply my edit to it", show=False),
-    ]
+    SCOPE = "conflict"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("conflict")
 
     def __init__(
         self,
@@ -129,7 +128,7 @@ class FileConflictScreen(Sheet[bool]):
         self._both = both
 
     def compose(self) -> ComposeResult:
-        keys = (("y", self._what), ("esc", "keep the file as it is"))
+        keys = self.edge(("apply", self._what))
         with SheetFrame("Changed on disk since it was loaded", keys, subject=one_line(self._file_name)):
             yield LinesView(id="diff")
 
@@ -138,5 +137,5 @@ class FileConflictScreen(Sheet[bool]):
         view.show(lambda width: [*both_lines(self._both, width), *diff_lines(self._diff, width)])
         view.focus()
 
-    def action_answer(self, put_in: bool) -> None:
-        self.dismiss(put_in)
+    def action_apply(self) -> None:
+        self.dismiss(True)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.worker import Worker
 
 from agenteval_tui.core.errors import AgentevalError
@@ -20,6 +20,7 @@ from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.plan import ForkPrice, questions_of
 from agenteval_tui.runs.fork.sweep import blocks_of, lines_of, read_sweep
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.styled_text import Line, error_lines, fit, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -59,9 +60,8 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
     """Dismissed with what is to be asked, and whether anything is: not where all answers are stored already; or None.
     `step` counts from 0. `agent`: the run's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "start", "start", show=False, priority=True),
-    ]
+    SCOPE = "fork"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("fork")
 
     def __init__(self, run: str, transcript: Transcript, step: int, agent: str = "") -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         return self._price is not None and not self._price.takes.runs
 
     def _keys(self) -> Keys:
-        return (("^s", "show them" if self._is_known else "continue from here"), ("tab", "field"), ("esc", "close"))
+        return self.edge(("start", "show them") if self._is_known else "start", ("tab", "field"))
 
     def _asked(self) -> ForkRequest:
         values = self.query_one(Form).values()

@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.action import EVERYWHERE, Action
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, beside_pane, key_word, keys_of
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, beside_pane, bindings, key_word, keys_of
 from agenteval_tui.tui.introductions import introduction, part_purpose
 from agenteval_tui.tui.presenters.tabs import INSPECT_TABS
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -51,13 +51,13 @@ TITLES = {
     "context": "Context",
 }
 
-PaneKeys = Sequence[tuple[str, str]]
-"""What a pane's own keys do: (keys as people read them, what they do)."""
+PaneKeys = Sequence[tuple[str, str, str]]
+"""What a pane's own keys do: (keys as people read them, what they do, the action's name or "")."""
 
 
 def pane_keys(screen: Screen[Any]) -> PaneKeys:
     """The keys of the pane that has the focus, without those of the screen and the app."""
-    by_action: dict[str, tuple[list[str], str]] = {}
+    by_action: dict[str, tuple[list[str], Binding]] = {}
     scope = screen.pane_scope() if isinstance(screen, FrameScreen) else ""
     sideways = screen.focused is not None and screen.focused.max_scroll_x > 0
     for key, active in screen.active_bindings.items():
@@ -67,9 +67,13 @@ def pane_keys(screen: Screen[Any]) -> PaneKeys:
             continue
         if active.binding.action in _SIDEWAYS and not sideways:
             continue
-        keys, _ = by_action.setdefault(active.binding.action, ([], active.binding.description))
+        keys, _ = by_action.setdefault(active.binding.action, ([], active.binding))
         keys.append(key_word(key))
-    return [(" ".join(dict.fromkeys(keys)), what) for keys, what in by_action.values() if what]
+    return [
+        (" ".join(dict.fromkeys(keys)), binding.description, binding.id or "")
+        for keys, binding in by_action.values()
+        if binding.description
+    ]
 
 
 def help_of(screen: FrameScreen, keymap: Mapping[str, str]) -> HelpScreen:
@@ -138,7 +142,8 @@ def help_lines(
         section("In the config editor", [action for action in ACTIONS if action.scope == "config"])
     if pane:
         lines += paragraph("In the pane with the focus", width, "bold accent")
-        lines += [line for keys, what in pane for line in _entry(keys, one_line(what), width)]
+        for keys, what, name in pane:
+            lines += _entry(keys, one_line(what), width, name if with_ids else "")
         lines.append(())
     section("Everywhere", [action for action in everywhere if not action.id.startswith("go.")])
     if not pane:
@@ -181,11 +186,8 @@ def _entry(keys: str, what: str, width: int, name: str = "") -> list[Line]:
 class HelpScreen(Sheet["bool | None"]):
     """A sheet over the screen; escape, q or ? closes it. Dismissed with True: find a command."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,question_mark,f1", "dismiss(None)", "close", show=False),
-        Binding("ctrl+p,colon", "dismiss(True)", "find a command", show=False),
-        Binding("i", "toggle_ids", "names of actions", show=False),
-    ]
+    SCOPE = "help"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("help")
 
     def __init__(
         self,
@@ -208,7 +210,7 @@ class HelpScreen(Sheet["bool | None"]):
         self._with_ids = False
 
     def compose(self) -> ComposeResult:
-        keys = (("j k", "scroll"), ("^p", "find a command"), ("i", "names of actions"), ("esc", "close"))
+        keys = self.edge(("j k", "scroll"), "find", "ids")
         with SheetFrame("Help", keys, subject=TITLES.get(self._scope, self._scope), width="medium"):
             yield LinesView(id="help")
 

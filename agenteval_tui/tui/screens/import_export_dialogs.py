@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input
 
 from agenteval_tui.core.atomic_write import write_pieces
@@ -25,7 +25,9 @@ from agenteval_tui.formats.folder import folder_of
 from agenteval_tui.formats.import_file import ImportReport, import_file, open_source
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.styled_text import Line, error_lines, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -77,9 +79,9 @@ class FileSheet(Sheet["ImportOutcome | str | None"]):
         """What it is about."""
         return ""
 
-    def keys(self) -> list[tuple[str, str]]:
+    def keys(self) -> Keys:
         """The keys that work now, and what they do."""
-        return [("enter", self.ENTER), ("↑ ↓", "field"), ("esc", "close")]
+        return self.edge(("enter", self.ENTER), ("↑ ↓", "field"))
 
     def compose(self) -> ComposeResult:
         with SheetFrame(self.TITLE_LINE, self.keys, subject=self.subject(), width="medium"):
@@ -139,10 +141,8 @@ class ImportScreen(FileSheet):
     """Dismissed with the execution that a file became; it stays open and says what was read and what was not."""
 
     TITLE_LINE = "Import recordings from another tool"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "close", show=False),
-        Binding("tab", "complete", "complete", show=False),
-    ]
+    SCOPE = "import"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("import")
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class ImportScreen(FileSheet):
         self._many = False  # it was a folder
         self._stop = False
 
-    def action_leave(self) -> None:
+    def action_close(self) -> None:
         """Close, with the imported runs; an import that is still reading is cancelled first."""
         if self._busy:
             self._stop = True
@@ -170,11 +170,11 @@ class ImportScreen(FileSheet):
         super().on_mount()
         self._look("")
 
-    def keys(self) -> list[tuple[str, str]]:
+    def keys(self) -> Keys:
         if self._busy:
-            return [("esc", "stop")]
+            return self.edge(close="stop")
         opens = "go to the list" if self._many else "open the runs"
-        return [("enter", opens if self._opens() else "import"), ("tab", "complete"), ("esc", "close")]
+        return self.edge(("enter", opens if self._opens() else "import"), "complete")
 
     def _opens(self) -> bool:
         """Whether the file in the field is already imported."""

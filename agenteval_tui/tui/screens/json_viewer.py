@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.json_document import JsonDocument
 from agenteval_tui.tui.styled_text import fit
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -20,7 +21,7 @@ from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 class JsonView(BlocksView, can_focus=True):
     """Shows a document in parts."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f,enter", "toggle_fold", "Fold", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("folds")
 
     def __init__(self, parts: Sequence[tuple[str, Any]], *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -42,10 +43,8 @@ class JsonView(BlocksView, can_focus=True):
 class JsonViewerScreen(Sheet[None]):
     """`command`: the one that prints the same."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,O", "dismiss", "close", show=False),
-        Binding("y", "copy", "copy", show=False),
-    ]
+    SCOPE = "json"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("json")
 
     def __init__(self, title: str, parts: Sequence[tuple[str, Any]], command: str) -> None:
         super().__init__()
@@ -54,7 +53,7 @@ class JsonViewerScreen(Sheet[None]):
         self._said = command
 
     def compose(self) -> ComposeResult:
-        keys = (("j k", "move"), ("f", "fold"), ("y", "copy this part"), ("esc", "close"))
+        keys = self.edge(("j k", "move"), ("f", "fold"), "copy")
         with SheetFrame(self._title, keys, width="large"):
             yield JsonView(self._parts, id="json")
             yield LineBlock(lambda width: [fit(((one_line(self._said, 200), "dim"),), width)], id="said")

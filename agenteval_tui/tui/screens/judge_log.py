@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import displayable
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.judge_log import LogEntry, entry_lines
 from agenteval_tui.tui.styled_text import Line
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -19,12 +20,8 @@ from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 class JudgeLogScreen(Sheet[None]):
     """`n` and `p` go from entry to entry, `y` copies the one at the top."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,quotation_mark", "dismiss", "close", show=False),
-        Binding("n,right_square_bracket", "step(1)", "next", show=False),
-        Binding("p,left_square_bracket", "step(-1)", "before", show=False),
-        Binding("y", "copy", "copy", show=False),
-    ]
+    SCOPE = "replies"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("replies")
 
     def __init__(self, entries: Sequence[LogEntry], summary: str) -> None:
         super().__init__()
@@ -33,7 +30,7 @@ class JudgeLogScreen(Sheet[None]):
         self._rows: list[int] = []
 
     def compose(self) -> ComposeResult:
-        keys = (("n", "next"), ("p", "previous"), ("j k", "scroll"), ("y", "copy it"), ("esc", "close"))
+        keys = self.edge("next", "previous", ("j k", "scroll"), "copy")
         with SheetFrame("Replies and failed attempts", keys, subject=self._summary, width="large"):
             yield LinesView(id="asked")
 

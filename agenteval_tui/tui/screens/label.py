@@ -8,8 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.events import Key
+from textual.binding import BindingType
 
 from agenteval_tui.analysis.labels import LabelSaved, give_label, opinion
 from agenteval_tui.core.errors import AgentevalError
@@ -17,6 +16,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.remote_requests import GOOD_FROM
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.labels import Label
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -29,9 +29,6 @@ from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.label import RATINGS, label_given, said_last
 from agenteval_tui.views.model import plain, sentence
 
-_KEYS = (("1-5", "rate"), ("y", "passed"), ("n", "failed"), ("enter", "save"), ("c", "comment"), ("esc", "close"))
-_KEYS_TYPING = (("enter", "save"), ("↑ ↓", "field"), ("esc", "back to 1-5, y, n"))
-
 
 class LabelScreen(Sheet["LabelSaved | None"]):
     """Dismissed with the label when it is in the history, or None.
@@ -41,7 +38,8 @@ class LabelScreen(Sheet["LabelSaved | None"]):
     """
 
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", show=False)]
+    SCOPE = "label"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("label")
 
     def __init__(
         self,
@@ -78,28 +76,29 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     # What a person does
 
-    def on_key(self, event: Key) -> None:
-        """Digits and letters, while no field has the focus."""
-        if self.focused is not None:
-            return
-        key = event.character or event.key
-        self.query_one(Note).complain(None)
-        if key in ("1", "2", "3", "4", "5"):
-            self._rating = None if self._rating == int(key) else int(key)
-        elif key in ("y", "n"):
-            self._passed = None if self._passed is (key == "y") else key == "y"
-        elif key == "t" and self._criterion:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In a field, letters and digits are text, and tab and down go to the next field."""
+        return super().check_action(action, parameters) and (action == "close" or self.focused is None)
+
+    def action_rate(self, rating: int) -> None:
+        """Give a rating, or take it back."""
+        self._rating = None if self._rating == rating else rating
+        self._show()
+
+    def action_say(self, passed: bool) -> None:
+        """Say whether it passed, or take that back."""
+        self._passed = None if self._passed is passed else passed
+        self._show()
+
+    def action_whole(self) -> None:
+        """Label the whole run, or the criterion."""
+        if self._criterion:
             self._whole = not self._whole
             self._take_current()
-        elif key == "c" or event.key in ("tab", "down"):
-            self.query_one(Form).focus_first()
-        elif event.key == "enter":
-            self._keep()
-        else:
-            return
-        event.stop()
-        event.prevent_default()
-        self._show()
+
+    def action_comment(self) -> None:
+        """Go to the comment."""
+        self.query_one(Form).focus_first()
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """What was wrong may be right now."""
@@ -107,9 +106,9 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Enter in a field."""
-        self._keep()
+        self.action_save()
 
-    def action_leave(self) -> None:
+    def action_close(self) -> None:
         """From a field back to the keys; from there close."""
         if self.focused is not None:
             self.set_focus(None)
@@ -132,7 +131,8 @@ class LabelScreen(Sheet["LabelSaved | None"]):
             self._run, of, rating=self._rating, passed=self._passed, comment=values["comment"], who=values["who"]
         )
 
-    def _keep(self) -> None:
+    def action_save(self) -> None:
+        """Save the label, if it says anything."""
         if self._saving:
             return
         if self._rating is None and self._passed is None:
@@ -194,9 +194,9 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     def _keys(self) -> Keys:
         if self.is_mounted and self.focused is not None:
-            return _KEYS_TYPING
-        other = (("t", "criterion" if self._whole else "whole run"),) if self._criterion else ()
-        return (*_KEYS[:4], *other, *_KEYS[4:])
+            return self.edge("save", ("↑ ↓", "field"), close="back to 1-5, y, n")
+        other = (("whole", "criterion" if self._whole else "whole run"),) if self._criterion else ()
+        return self.edge(("1-5", "rate"), "passed", "failed", "save", *other, "comment")
 
 
 def _rating_line(rating: int | None) -> Line:

@@ -47,7 +47,7 @@ class MakeTestScreen(FormSheet["tuple[str, str] | None"]):
 
     def _keys(self) -> Keys:
         choose = (("← →", "choose"),) if len(self._suites) > 1 else ()
-        return (("enter", "create"), ("↑ ↓", "field"), *choose, ("esc", "close"))
+        return self.edge(("enter", "create"), ("↑ ↓", "field"), *choose)
 
     def on_mount(self) -> None:
         start_worker(self, self._read, group="suites", awaited=True)

@@ -75,4 +75,4 @@ class NameScreen(FormSheet["str | None"]):
         return paragraph(f"started with {commits}", width, "dim") if commits else []
 
     def _keys(self) -> Keys:
-        return (("enter", "save"), ("↑ ↓", "field"), ("esc", "close"))
+        return self.edge(("enter", "save"), ("↑ ↓", "field"))

@@ -35,7 +35,7 @@ class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
             Field("test", "first test", placeholder="what is tested"),
             Field("prompt", "prompt", placeholder="what the agent is asked"),
         ]
-        keys = (("enter", "create"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
+        keys = self.edge(("enter", "create"), ("↑ ↓", "field"), ("← →", "choose"))
         with SheetFrame("A new suite", keys, subject=folder):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")

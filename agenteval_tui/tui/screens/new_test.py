@@ -15,8 +15,6 @@ from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
-_FIELD_KEYS = (("↑ ↓", "field"), ("esc", "close"))
-
 
 class NewTestScreen(FormSheet["str | None"]):
     """Dismissed with the id of the test when it is written, or None."""
@@ -33,7 +31,7 @@ class NewTestScreen(FormSheet["str | None"]):
             Field("prompt", "prompt", placeholder="what the agent is asked"),
             Field("id", "id", placeholder="made from the name"),
         ]
-        with SheetFrame("A new test", (("enter", "create"), *_FIELD_KEYS), subject=where):
+        with SheetFrame("A new test", self.edge(("enter", "create"), ("↑ ↓", "field")), subject=where):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
@@ -68,7 +66,7 @@ class TagsScreen(FormSheet["tuple[list[str], list[str]] | None"]):
             Field("add", "add", placeholder="smoke, sql"),
             Field("remove", "remove", placeholder=", ".join(self._tags)[:60] or "they have none"),
         ]
-        with SheetFrame(title, (("enter", "save"), *_FIELD_KEYS)):
+        with SheetFrame(title, self.edge(("enter", "save"), ("↑ ↓", "field"))):
             yield Form(fields, below=True, id="fields")
 
     def on_form_submitted(self, event: Form.Submitted) -> None:

@@ -7,11 +7,12 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import age
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.notification_log import Notice, NotificationSource
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.styled_text import Line, fit, left, paragraph
@@ -43,9 +44,8 @@ def _line(notice: Notice, width: int, at_ms: int) -> Line:
 class NotificationLogScreen(Sheet[NotificationSource | None]):
     """Dismissed with where to go, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,N", "dismiss(None)", "close", show=False),
-    ]
+    SCOPE = "notices"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("notices")
 
     def __init__(self, notices: Sequence[Notice]) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class NotificationLogScreen(Sheet[NotificationSource | None]):
 
     def compose(self) -> ComposeResult:
         leads = any(notice.place is not None for notice in self._notices)
-        keys = (*((("enter", f"go there ({_GOES})"),) if leads else ()), ("esc", "close"))
+        keys = self.edge(*((("enter", f"go there ({_GOES})"),) if leads else ()))
         with SheetFrame("Notifications", keys, width="large"):
             yield VirtualList(
                 Rows(self._notices, partial(_line, at_ms=now_ms())),

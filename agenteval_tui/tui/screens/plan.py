@@ -53,7 +53,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         """Somebody pressed enter before the estimate was shown."""
 
     def compose(self) -> ComposeResult:
-        keys = (("enter", "start"), ("↑ ↓", "field"), ("← →", "choose"), ("esc", "close"))
+        keys = self.edge(("enter", "start"), ("↑ ↓", "field"), ("← →", "choose"))
         with SheetFrame("Plan a run", keys, subject=one_line(self._base.title, 60)):
             yield Form(self._fields(), id="fields")
             yield Section("estimate")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -34,8 +32,6 @@ STAYS = {
 
 class PruneScreen(Sheet["bool | None"]):
     """Dismissed with True when runs were removed."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "close", show=False)]
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,7 +74,7 @@ class PruneScreen(Sheet["bool | None"]):
             return
         start_worker(self, partial(self._remove, self._found), group="prune")
 
-    def action_leave(self) -> None:
+    def action_close(self) -> None:
         """Stop the current work, or close."""
         if self._going:
             self._stop = True
@@ -169,7 +165,7 @@ class PruneScreen(Sheet["bool | None"]):
 
     def _keys(self) -> Keys:
         sure = bool(self._found and (self._found.runs or self._found.executions))
-        keys = [("esc", "stop")] if self._going else [("↑ ↓", "field"), ("esc", "close")]
-        if sure and not self._going:
-            keys.insert(0, ("enter", "remove them for good" if self._sure else "remove…"))
-        return keys
+        if self._going:
+            return self.edge(close="stop")
+        removes = [("enter", "remove them for good" if self._sure else "remove…")] if sure else []
+        return self.edge(*removes, ("↑ ↓", "field"))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.analysis.overview import SuiteOverview
 from agenteval_tui.core.display import one_line
@@ -18,6 +18,7 @@ from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.quarantines import DEFAULT_DAYS, Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Test
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.styled_text import Line, paragraph
@@ -47,9 +48,8 @@ class QuarantineScreen(FormSheet["str | None"]):
     """Dismissed with what was done, in words, when it is in the history; or None."""
 
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+e", "end", "end it", show=False, priority=True),
-    ]
+    SCOPE = "quarantine"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("quarantine")
 
     def __init__(
         self,
@@ -150,7 +150,4 @@ class QuarantineScreen(FormSheet["str | None"]):
         return paragraph(sentence(in_force_text(held)), width, "review")
 
     def _keys(self) -> Keys:
-        keys = [("enter", "save"), ("↑ ↓", "field")]
-        if self._chosen() in self._held:
-            keys.append(("^e", "end it now"))
-        return [*keys, ("esc", "close")]
+        return self.edge(("enter", "save"), ("↑ ↓", "field"), *(("end",) if self._chosen() in self._held else ()))

@@ -29,8 +29,8 @@ from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 _MAX_COST = options_of(ProxyOptions)["max_cost"]
+_KEYS = (("enter", "start"), ("↑ ↓", "field"))
 _SHORT = 48  # cells of a program that its field shows at every width
-_KEYS = (("enter", "start"), ("↑ ↓", "field"), ("esc", "close"))
 
 
 class RecordScreen(FormSheet["RecordingRequest | None"]):
@@ -56,7 +56,7 @@ class RecordScreen(FormSheet["RecordingRequest | None"]):
                 placeholder="the configuration file that the program reads",
             ),
         ]
-        with SheetFrame("Record a program", _KEYS, subject=end_of_path(self._folder, 44), width="large"):
+        with SheetFrame("Record a program", self.edge(*_KEYS), subject=end_of_path(self._folder, 44), width="large"):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 
@@ -105,7 +105,7 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
             Field("max_cost", "max cost $", hint="empty: no limit"),
         ]
         subject = f"{one_line(self._offer.name, 40)}, run {short_id(self._offer.run)}"
-        with SheetFrame("Replay with changed code", _KEYS, subject=subject, width="large"):
+        with SheetFrame("Replay with changed code", self.edge(*_KEYS), subject=subject, width="large"):
             yield Form(fields, below=True, id="fields")
             yield Note(self._said, id="said")
 

@@ -8,12 +8,13 @@ from functools import partial
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.analysis.workbench import Suggestion, Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.edit_preview import preview_lines
 from agenteval_tui.tui.presenters.impact import gain
 from agenteval_tui.tui.presenters.sheet_edges import Keys
@@ -42,12 +43,10 @@ def _suggestion_line(suggestion: Suggestion, width: int) -> Line:
 
 
 class RelaxScreen(Sheet[str]):
-    """Dismissed with the new text of the config, or "" for none."""
+    """Dismissed with the new text of the config, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,f7", "dismiss('')", "close", show=False),
-        Binding("tab", "next_pane", "the other pane", show=False),
-    ]
+    SCOPE = "relax"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("relax")
 
     def __init__(self, bench: Workbench, criterion: int, text: str, alone: Alone) -> None:
         """`alone` does a piece of work in the one thread that uses the workbench."""
@@ -101,16 +100,10 @@ class RelaxScreen(Sheet[str]):
             self._preview(0)
 
     def _keys(self) -> Keys:
-        return (*((("enter", "apply"), ("tab", "preview")) if self._suggestions else ()), ("esc", "close"))
+        return self.edge(*((("enter", "apply"), ("tab", "preview")) if self._suggestions else ()))
 
     def _show_preview(self, there: bool) -> None:
         self.query_one("#rule").display = self.query_one("#edit").display = there
-
-    def action_next_pane(self) -> None:
-        """Between the edits and the preview, which may be long."""
-        rows, edit = self.query_one("#relaxations"), self.query_one("#edit")
-        if self._suggestions:
-            (edit if rows.has_focus else rows).focus()
 
     def _preview(self, index: int) -> None:
         """Show what an edit changes."""

@@ -33,7 +33,7 @@ class ResumeScreen(FormSheet["PlanOptions | None"]):
             fields.insert(0, Field("max_tokens", "max tokens", str(limits.max_tokens), hint="in all"))
         if limits.max_seconds is not None:
             fields.insert(0, Field("max_seconds", "max time", f"{limits.max_seconds:.15g}", hint="seconds"))
-        with SheetFrame("Resume the execution", (("enter", "resume"), ("esc", "close"))):
+        with SheetFrame("Resume the execution", self.edge(("enter", "resume"))):
             yield LineBlock(lambda width: paragraph(_SAID, width, "dim"), id="about")
             yield Form(fields, id="fields")
 

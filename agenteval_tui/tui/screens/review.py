@@ -42,7 +42,7 @@ class ReviewScreen(FrameScreen):
     next one comes. What waits and what was done is the controller's."""
 
     SCOPE = "review"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("review"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("review")
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.run_errors import ErrorGroup, group_detail, group_line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -17,19 +18,17 @@ from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
 
 class RunErrorsScreen(Sheet[str]):
-    """Dismissed with the id of the run to go to, or "" for none. Enter again goes to the group's next run."""
+    """Dismissed with the id of the run to go to, or None. Enter again goes to the group's next run."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,exclamation_mark", "dismiss('')", "close", show=False),
-        Binding("tab", "next_pane", "the other pane", show=False),
-    ]
+    SCOPE = "errors"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("errors")
 
     def __init__(self, groups: Sequence[ErrorGroup]) -> None:
         super().__init__()
         self._groups = groups
 
     def compose(self) -> ComposeResult:
-        keys = (("enter", "go to the run"), ("tab", "pane"), ("esc", "close"))
+        keys = self.edge(("enter", "go to the run"), ("tab", "pane"))
         with SheetFrame("Errors", keys, subject=self._subject(), width="large"):
             yield VirtualList(Rows(self._groups, group_line), id="groups")
             yield Section("what happened, and how to fix it")
@@ -50,7 +49,3 @@ class RunErrorsScreen(Sheet[str]):
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:
         """Go to the first run of the group."""
         self.dismiss(self._groups[event.index].runs[0])
-
-    def action_next_pane(self) -> None:
-        rows, detail = self.query_one("#groups", VirtualList), self.query_one("#detail", LinesView)
-        (detail if rows.has_focus else rows).focus()

@@ -7,12 +7,13 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.analysis.repetitions import runs_to_choose
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import moment, short_duration
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.history_rows import why_or_answer
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -59,9 +60,10 @@ def _line(row: RunRow, width: int, beside: RunRow) -> Line:
 
 
 class RunPickerScreen(Sheet[str]):
-    """Dismissed with the id of the chosen run, or "" for none."""
+    """Dismissed with the id of the chosen run, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss('')", "close", show=False)]
+    SCOPE = "run_picker"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("run_picker")
 
     def __init__(self, run: RunRow, others: Sequence[RunRow]) -> None:
         super().__init__()
@@ -69,7 +71,7 @@ class RunPickerScreen(Sheet[str]):
         self._others = others
 
     def compose(self) -> ComposeResult:
-        keys, subject = (("enter", "compare with it"), ("esc", "close")), one_line(self._run.test_id, 60)
+        keys, subject = self.edge(("enter", "compare with it")), one_line(self._run.test_id, 60)
         with SheetFrame(f"Compare run {self._run.repetition} with", keys, subject=subject, width="large"):
             yield VirtualList(Rows(self._others, partial(_line, beside=self._run), lambda row: row.id), id="runs")
 

@@ -7,10 +7,11 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.widgets import Input
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.styled_text import Line, cell_len, fit, left, paragraph
 from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -25,10 +26,8 @@ Choice = tuple[str, str, str]
 class SelectScreen(Sheet["str | None"]):
     """Dismissed with what is chosen, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "step(1)", "next", show=False, priority=True),
-        Binding("up", "step(-1)", "before", show=False, priority=True),
-    ]
+    SCOPE = "select"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("select")
 
     def __init__(
         self,
@@ -47,7 +46,7 @@ class SelectScreen(Sheet["str | None"]):
         self._wide = 0  # cells of the names
 
     def compose(self) -> ComposeResult:
-        keys = (("enter", "choose"), ("↑ ↓", "move"), ("esc", "close"))
+        keys = self.edge(("enter", "choose"), ("↑ ↓", "move"))
         with SheetFrame(self._title, keys, width="medium"):
             yield Input(placeholder="type to filter", id="filter", classes="filter")
             yield VirtualList(id="choices")

@@ -44,7 +44,7 @@ class TrendsScreen(FrameScreen):
     controller's."""
 
     SCOPE = "trends"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("trends"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("trends")
 
     def __init__(self) -> None:
         super().__init__()

@@ -49,7 +49,7 @@ class TriageScreen(FormSheet["dict[str, str] | None"]):
             fields.append(Field("until", "until", placeholder="no date", hint="14d, 2w, a day; or nothing"))
         elif self._decision == "label":
             fields.insert(0, Field("verdict", "verdict", "failed", choices=_VERDICTS))
-        keys = (("enter", "decide"), ("↑ ↓", "field"), ("esc", "close"))
+        keys = self.edge(("enter", "decide"), ("↑ ↓", "field"))
         with SheetFrame(_TITLES[self._decision], keys):
             yield LineBlock(self._about, id="about")
             yield Form(fields, below=True, id="fields")

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.suites.trust import kind_of
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
 from agenteval_tui.tui.reading_time import ReadingTime
 from agenteval_tui.tui.styled_text import Line, fit, labelled
@@ -20,13 +21,10 @@ from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
 
 class TrustScreen(Sheet[str]):
-    """Dismissed with "once", "trust" or "" (do nothing)."""
+    """Dismissed with "once", "trust" or None (do nothing)."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,n", "dismiss('')", "cancel", show=False),
-        Binding("o", "answer('once')", "once", show=False),
-        Binding("t", "answer('trust')", "trust", show=False),
-    ]
+    SCOPE = "trust"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("trust")
 
     def __init__(self, trust_questions: Sequence[TrustQuestion], doing: str) -> None:
         """`doing`: what was asked for, as "Running this"."""
@@ -37,7 +35,7 @@ class TrustScreen(Sheet[str]):
 
     def compose(self) -> ComposeResult:
         doing = one_line(self._doing, 80)
-        keys = (("o", "once"), ("t", "trust"), ("esc", "run nothing"))
+        keys = self.edge("once", "always")
         with SheetFrame(f"{doing} needs your trust", keys, width="medium"):
             yield LineBlock(lambda width: [fit((("It wants to execute, send or read:", ""),), width)], id="about")
             yield LinesView(id="programs")
@@ -51,7 +49,10 @@ class TrustScreen(Sheet[str]):
         else:
             kind = kind_of(self._asked[0].need.folder)
             always = f"this {kind} from now on, also when its files change. It is asked only once."
-        answers = (("o  once", "this time only"), ("t  trust", always))
+        effects = ("this time only", always)
+        answers = (
+            (f"{key}  {word}", what) for (key, word), what in zip(self.edge("once", "always"), effects, strict=False)
+        )
         return [(), *(line for key, what in answers for line in labelled(key, what, width, label_style="bold accent"))]
 
     def on_mount(self) -> None:

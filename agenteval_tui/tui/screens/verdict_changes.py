@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from agenteval_tui.core.numbers import count
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.impact import flip_line
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -19,9 +20,10 @@ Flip = tuple[str, str, int, str, str, str]
 
 
 class VerdictChangesScreen(Sheet[str]):
-    """Dismissed with the id of the run to open, or "" for none."""
+    """Dismissed with the id of the run to open, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,f9", "dismiss('')", "close", show=False)]
+    SCOPE = "flips"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("flips")
 
     def __init__(self, flips: Sequence[Flip], total: int) -> None:
         """`total` flips, of which the first are listed."""
@@ -32,7 +34,7 @@ class VerdictChangesScreen(Sheet[str]):
     def compose(self) -> ComposeResult:
         subject = f"the first {len(self._flips)}" if self._total > len(self._flips) else ""
         title = f"{count(self._total, 'run')} would flip: now → with this edit"
-        with SheetFrame(title, (("enter", "open this run"), ("esc", "close")), subject=subject, width="large"):
+        with SheetFrame(title, self.edge(("enter", "open this run")), subject=subject, width="large"):
             yield VirtualList(
                 Rows(self._flips, lambda flip, width: flip_line(*flip[1:], width), lambda flip: flip[0]), id="flips"
             )

@@ -29,7 +29,7 @@ class WatchScreen(FrameScreen):
 
     SCOPE = "watch"
     CSS_PATH = "watch.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("watch"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("watch")
 
     def __init__(self) -> None:
         super().__init__()

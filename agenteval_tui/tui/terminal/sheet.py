@@ -21,7 +21,7 @@ from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.color import Color
 from textual.command import CommandList, CommandPalette
 from textual.content import Content
@@ -32,6 +32,8 @@ from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.worker import Worker, WorkerState
 
+from agenteval_tui.tui.actions import BY_ID, bindings, key_of
+from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.services import Services, services
 from agenteval_tui.tui.terminal.mounting import DISPATCHES, drop_messages, is_there
 
@@ -110,9 +112,11 @@ def _drops(sheet: Sheet[Any], message: Message) -> bool:
 
 @drop_messages(_drops)
 class Sheet(ModalScreen[T]):
-    """The base of every sheet: dismissed once, whatever is asked of it meanwhile; escape closes it."""
+    """The base of every sheet: dismissed once, whatever is asked of it meanwhile; escape closes it. `SCOPE` names the
+    sheet in the table of actions, where it has keys of its own."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "close", show=False)]
+    SCOPE: ClassVar[str] = "sheet"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("sheet")
 
     def __init__(self) -> None:
         super().__init__()
@@ -126,6 +130,25 @@ class Sheet(ModalScreen[T]):
     def render(self) -> RenderableType:
         """What lies under it."""
         return _veiled(super().render())
+
+    def edge(self, *entries: str | tuple[str, str], close: str = "") -> Keys:
+        """The keys that the lower edge names, with the person's own, and last the one that closes the sheet.
+
+        An entry is an action of the sheet by name, such an action with other words for it, or a key of a part of the
+        sheet (a list, a form) with what it does. `close`: what closing is called now.
+        """
+        keymap = self.agenteval.keymap
+        keys: list[tuple[str, str]] = []
+        for entry in entries:
+            name, words = (entry, "") if isinstance(entry, str) else entry
+            action = BY_ID.get(f"{self.SCOPE}.{name}")
+            keys.append((name, words) if action is None else (key_of(action.id, keymap), words or action.label))
+        closes = BY_ID.get(f"{self.SCOPE}.close", BY_ID["sheet.close"])
+        return (*keys, (key_of(closes.id, keymap), close or closes.label))
+
+    def action_close(self) -> None:
+        """Close it without a result. Sheets that have to stop something first override it."""
+        self.dismiss(None)
 
     def leaves(self, result: T | None) -> None:
         """It goes now, with this result. Sheets override it for what is to be done once."""
@@ -156,7 +179,7 @@ class Sheet(ModalScreen[T]):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Before it is there it can only be closed."""
-        return is_there(self) or action == "dismiss"
+        return is_there(self) or action in ("close", "dismiss")
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A worker that broke: say it once; the sheet stays open."""

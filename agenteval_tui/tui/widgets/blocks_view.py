@@ -12,14 +12,14 @@ from typing import ClassVar, Protocol
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from agenteval_tui.tui.actions import keyed
+from agenteval_tui.tui.actions import bindings, keyed
 from agenteval_tui.tui.presenters.block_document import BlockPosition
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.style_tokens import Palette, palette_of
@@ -123,19 +123,7 @@ class BlocksView(ScrollView, can_focus=True):
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "down", "Down", show=False, id="transcript.down"),
-        Binding("up,k", "up", "Up", show=False, id="transcript.up"),
-        Binding("pagedown,ctrl+f", "page(1)", "Next page", show=False, id="transcript.page_down"),
-        Binding("pageup,ctrl+b", "page(-1)", "Previous page", show=False, id="transcript.page_up"),
-        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False, id="transcript.half_down"),
-        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False, id="transcript.half_up"),
-        Binding("home,g", "first", "Start", show=False, id="transcript.first"),
-        Binding("end,G", "last", "End", show=False, id="transcript.last"),
-        Binding("right_curly_bracket", "next_step", "Next step", show=False, id="transcript.next_step"),
-        Binding("left_curly_bracket", "previous_step", "Previous step", show=False, id="transcript.previous_step"),
-        Binding("alt+a", "fold_all", "Fold all", show=False, id="transcript.fold_all"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("transcript")
 
     cursor: reactive[int] = reactive(-1, repaint=False, init=False)
 

@@ -64,7 +64,7 @@ class ConfigEditor(ExactTextArea):
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("config"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("config")
 
     class Changed(Message):
         """The text was edited: the text as it is now."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment
@@ -15,8 +13,6 @@ from agenteval_tui.tui.widgets.blocks_view import BlocksView
 
 class DifferenceView(BlocksView, can_focus=True):
     """Shows an alignment: side by side where there is room, else one above the other."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "toggle_fold", "Fold", show=False)]
 
     @dataclass
     class Moved(Message):

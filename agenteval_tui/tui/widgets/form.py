@@ -11,7 +11,7 @@ from typing import ClassVar
 from msgspec import Struct
 from rich.segment import Segment
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.events import Click
 from textual.geometry import Region
@@ -21,6 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import ELLIPSIS, Cell, Line, cell_len, fit, fit_text, pad, paragraph
@@ -49,11 +50,7 @@ class Field(Struct, frozen=True):
 class ChoiceField(Widget, can_focus=True):
     """One of several: left and right (or space) change it, a click too."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h,minus", "step(-1)", "the one before", show=False),
-        Binding("right,l,space,plus", "step(1)", "the next one", show=False),
-        Binding("enter", "submit", "go", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("choice")
 
     @dataclass
     class Changed(Message):
@@ -150,10 +147,7 @@ class Form(Vertical):
     """The fields below each other. `values()` is their content, `say(name, text)` the note beside one."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "move(1)", "next field", show=False),
-        Binding("up", "move(-1)", "field before", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("form")
 
     @dataclass
     class Changed(Message):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice, zip_longest
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -14,6 +14,7 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import Line, plain, width_of
 from agenteval_tui.tui.terminal.strips import selected
@@ -26,16 +27,7 @@ class LinesView(ScrollView, can_focus=True):
     """
 
     DEFAULT_CSS = "LinesView { overflow-x: hidden; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "scroll_down", "Next row", show=False),
-        Binding("up,k", "scroll_up", "Previous row", show=False),
-        Binding("pagedown", "page_down", "Next page", show=False),
-        Binding("pageup", "page_up", "Previous page", show=False),
-        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False),
-        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False),
-        Binding("home,g", "scroll_home", "Start", show=False),
-        Binding("end,G", "scroll_end", "End", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("text")
 
     class RowClicked(Message):
         """Somebody clicked on row `row` of the content."""

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Click
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.style_tokens import palette_of
 from agenteval_tui.tui.styled_text import Cell, Line, fit, longest_that_fits, width_of
 from agenteval_tui.views.label import RATINGS
@@ -23,15 +24,7 @@ class RatingField(Widget, can_focus=True):
     """Tells the rating as soon as it is typed or clicked. Keys that move go to whoever `Moved` is meant for."""
 
     DEFAULT_CSS = "RatingField { height: 1; background: $panel; }"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(str(number), f"rate({number})", show=False) for number in RATINGS),
-        Binding("down,j", "move('down')", show=False),
-        Binding("up,k", "move('up')", show=False),
-        Binding("pagedown,ctrl+f", "move('page_down')", show=False),
-        Binding("pageup,ctrl+b", "move('page_up')", show=False),
-        Binding("home,g", "move('start')", show=False),
-        Binding("end,G", "move('end')", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("rating")
 
     @dataclass
     class Rated(Message):

@@ -11,11 +11,12 @@ from typing import ClassVar, Protocol
 
 from rich.segment import Segment
 from textual.actions import SkipAction
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region
 from textual.message import Message
 
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.highlights import Mark
 from agenteval_tui.tui.presenters.transcript import Position, TranscriptDocument, number_of
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
@@ -35,11 +36,7 @@ class Strip(Protocol):
 class TranscriptView(BlocksView, can_focus=True):
     """Shows a transcript. `cursor` is the index of the block with the bar at its side, -1 while there is none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("full_stop", "next_mark", "Next evidence", show=False, id="transcript.next_mark"),
-        Binding("comma", "previous_mark", "Previous evidence", show=False, id="transcript.previous_mark"),
-        Binding("f,enter", "toggle_fold", "Fold", show=False, id="transcript.fold"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("evidence"), *bindings("folds")]
 
     @dataclass
     class Highlighted(Message):

@@ -13,14 +13,14 @@ from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from agenteval_tui.tui.actions import keyed
+from agenteval_tui.tui.actions import bindings, keyed
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Line, hanging, split_lines
@@ -94,17 +94,7 @@ class VirtualList(ScrollView, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"virtual-list--cursor", "virtual-list--cursor-blurred"}
     ALLOW_SELECT = False
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "cursor_down", "Next row", show=False, id="list.down"),
-        Binding("up,k", "cursor_up", "Previous row", show=False, id="list.up"),
-        Binding("pagedown,ctrl+f", "page_down", "Next page", show=False, id="list.page_down"),
-        Binding("pageup,ctrl+b", "page_up", "Previous page", show=False, id="list.page_up"),
-        Binding("ctrl+d", "half_page(1)", "Half a page down", show=False, id="list.half_down"),
-        Binding("ctrl+u", "half_page(-1)", "Half a page up", show=False, id="list.half_up"),
-        Binding("home,g", "first", "First row", show=False, id="list.first"),
-        Binding("end,G", "last", "Last row", show=False, id="list.last"),
-        Binding("enter", "select", "Open", show=False, id="list.select"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
     cursor: reactive[int] = reactive(-1, repaint=False, init=False)
 

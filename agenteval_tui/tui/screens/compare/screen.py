@@ -67,7 +67,7 @@ class CompareScreen(FilteredScreen):
 
     SCOPE = "compare"
     LIST = "#changes"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("compare"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("compare")
 
     def __init__(self) -> None:
         super().__init__()

@@ -64,7 +64,7 @@ class EditorScreen(FrameScreen):
     """
 
     SCOPE = "edit"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("edit"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("edit")
 
     def __init__(self) -> None:
         super().__init__()

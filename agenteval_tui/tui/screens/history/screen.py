@@ -55,7 +55,7 @@ class HistoryScreen(FrameScreen):
     """Two lists in one place: executions, or runs. What is listed and chosen is the controller's."""
 
     SCOPE = "history"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("history"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("history")
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 from textual.widgets import Input
 
@@ -24,7 +24,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
 from agenteval_tui.transcripts.model import Attachment, ToolCall, Transcript
 from agenteval_tui.tui import draft_store
-from agenteval_tui.tui.actions import key_of, with_keys
+from agenteval_tui.tui.actions import bindings, key_of, with_keys
 from agenteval_tui.tui.presenters.blame_strip import blame_strip, decisive_cells
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import FIRST_CONDITIONS, KEYS, Target, looked_rows, tool_text_lines
@@ -369,15 +369,7 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
     """
 
     NAME = "config"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "look(-1)", "a line up", show=False),
-        Binding("down,j", "look(1)", "a line down", show=False),
-        Binding("pageup", "look_pages(-1)", "a page up", show=False),
-        Binding("pagedown", "look_pages(1)", "a page down", show=False),
-        Binding("ctrl+u", "look_pages(-0.5)", "half a page up", show=False),
-        Binding("ctrl+d", "look_pages(0.5)", "half a page down", show=False),
-        Binding("enter", "type", "type", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings("look")
 
     @dataclass
     class Judged(Message):

@@ -23,7 +23,7 @@ from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.transcripts.model import RunError, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.traceback import Frame, Traceback, frame_places
-from agenteval_tui.tui.actions import key_of, keyed, pane_bindings
+from agenteval_tui.tui.actions import bindings, key_of, keyed
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
@@ -68,7 +68,7 @@ class DifferencePane(TitledPane[None]):
     """The open run (left) beside another run of its test, step by step."""
 
     NAME = "difference"
-    BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("difference"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("difference")
 
     class Changed(Message):
         """What the title says has changed."""
@@ -200,7 +200,7 @@ class BranchesPane(TitledPane[BranchesController]):
     it."""
 
     NAME = "branches"
-    BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("branches"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("branches")
 
     @dataclass
     class Asked(Message):
@@ -459,7 +459,7 @@ class ErrorPane(TitledPane[None]):
     """The error of the open run and what functions around the agent raised, with the cursor on a frame."""
 
     NAME = "error"
-    BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("error"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("error")
 
     @dataclass
     class EditorWanted(Message):
@@ -573,7 +573,7 @@ class ContextPane(TitledPane[None]):
     """The requests of the open run, one at a time."""
 
     NAME = "context"
-    BINDINGS: ClassVar[list[BindingType]] = list(pane_bindings("context"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("context")
 
     @dataclass
     class AnswerWanted(Message):

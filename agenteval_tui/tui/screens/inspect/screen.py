@@ -127,7 +127,7 @@ class InspectScreen(FrameScreen):
     """
 
     SCOPE = "inspect"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("inspect"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("inspect")
 
     def __init__(self) -> None:
         super().__init__()

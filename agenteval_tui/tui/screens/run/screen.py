@@ -48,7 +48,7 @@ class RunScreen(FrameScreen):
     the controller's."""
 
     SCOPE = "run"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("run"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("run")
 
     def __init__(self) -> None:
         super().__init__()

@@ -65,7 +65,7 @@ class SuitesScreen(FrameScreen):
     """A tree of suites, tests and criteria; beside it the selected thing in full. What both say is the controller's."""
 
     SCOPE = "suites"
-    BINDINGS: ClassVar[list[BindingType]] = list(bindings("suites"))
+    BINDINGS: ClassVar[list[BindingType]] = bindings("suites")
 
     def __init__(self) -> None:
         super().__init__()
