@@ -26,6 +26,7 @@ from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.agents_controller import AT_ONCE, AgentsController, FoundAgents, no_chat, read_agents
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import error_lines, width_of
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
@@ -63,7 +64,7 @@ class AgentsScreen(FrameScreen):
                 with Vertical(id="list", classes="pane"):
                     yield PaneTitle(self.controller.agents_heading, id="agents-title")
                     yield LineBlock(self.controller.problem_lines, id="problems")
-                    yield Input(placeholder="filter: words of an agent", id="filter", classes="filter")
+                    yield FilterBox("filter: words of an agent", id="filter")
                     yield VirtualList(id="agents")
                 with Vertical(id="about", classes="pane"):
                     yield PaneTitle(lambda: ("details", ""), id="about-title")
@@ -82,7 +83,6 @@ class AgentsScreen(FrameScreen):
 
     def on_mount(self) -> None:
         self.set_class(self.app.size.width < self.NARROW, "narrow")  # already for the first frame
-        self.query_one("#filter", Input).display = False
         agents = self.query_one("#agents", VirtualList)
         agents.set_empty([(("  Reading the agents …", "dim"),)])
         agents.focus()
@@ -365,9 +365,7 @@ class AgentsScreen(FrameScreen):
             self._arrange()
 
     def action_filter(self) -> None:
-        box = self.query_one("#filter", Input)
-        box.display = True
-        box.focus()
+        self.query_one(FilterBox).open()
 
     def action_next_pane(self) -> None:
         # The keys of the conversation are in its message line: typing works at once.
@@ -382,14 +380,14 @@ class AgentsScreen(FrameScreen):
             self.action_reload()
 
     def step_back(self) -> bool:
-        agent, box = self._one, self.query_one("#filter", Input)
+        agent = self._one
         if self.controller.answering and agent is not None:
             self.workers.cancel_group(self, f"chat-{agent.key}")
-        elif self.query_one("#prompt", Input).has_focus or self.has_class("show-chat"):
-            self.query_one("#agents", VirtualList).focus()
-        elif box.display:
-            box.value = ""
-            box.display = False
+        elif (
+            self.query_one("#prompt", Input).has_focus
+            or self.has_class("show-chat")
+            or self.query_one(FilterBox).close()
+        ):
             self.query_one("#agents", VirtualList).focus()
         else:
             return False

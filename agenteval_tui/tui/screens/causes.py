@@ -10,7 +10,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize, ScreenResume
-from textual.widgets import Input
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -33,6 +32,7 @@ from agenteval_tui.tui.styled_text import (
     empty_state,
     error_lines,
 )
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -54,7 +54,7 @@ class CausesScreen(FilteredScreen):
 
     def compose(self) -> ComposeResult:
         yield self.title_bar()
-        yield Input(placeholder="words in causes, tests and notes", id="search", classes="filter")
+        yield FilterBox("words in causes, tests and notes", id="search")
         with Container(id="body"):
             yield VirtualList(id="causes")
             yield LinesView(id="details")
@@ -62,7 +62,7 @@ class CausesScreen(FilteredScreen):
 
     def on_mount(self) -> None:
         self._composed = True
-        self.hide_filter()
+        self._list.focus()
         (self._pending or self.reload)()
 
     def on_resize(self, event: Resize) -> None:

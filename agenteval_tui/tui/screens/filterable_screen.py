@@ -11,6 +11,7 @@ from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.references import NothingHereError
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Line, nothing_here, nothing_ran
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -45,15 +46,8 @@ class FilteredScreen(FrameScreen):
         """Show what has the words. Subclasses say how."""
         raise NotImplementedError
 
-    def hide_filter(self) -> None:
-        """At the start: no box, and the list has the keys."""
-        self.query_one("#search", Input).display = False
-        self._list.focus()
-
     def action_filter(self) -> None:
-        box = self.query_one("#search", Input)
-        box.display = True
-        box.focus()
+        self.query_one(FilterBox).open()
 
     def leave_text(self) -> None:
         self._list.focus()
@@ -69,9 +63,7 @@ class FilteredScreen(FrameScreen):
 
     def step_back(self) -> bool:
         """Leave the filter; False where there is none."""
-        box = self.query_one("#search", Input)
-        if not box.display:
-            return False
-        box.value = ""
-        self.hide_filter()
-        return True
+        was_open = self.query_one(FilterBox).close()
+        if was_open:
+            self._list.focus()
+        return was_open

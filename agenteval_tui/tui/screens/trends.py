@@ -32,6 +32,7 @@ from agenteval_tui.tui.screens.trends_controller import (
     regrade_beside,
 )
 from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit, hanging
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 
@@ -59,7 +60,7 @@ class TrendsScreen(FrameScreen):
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         with Vertical(id="body"):
-            yield Input(placeholder="words of tests, test:x, tag:x, agent:x, suite:x", id="search", classes="filter")
+            yield FilterBox("words of tests, test:x, tag:x, agent:x, suite:x", id="search")
             with Vertical(id="drawing"):
                 yield LineBlock(self.controller.legend_lines, id="legend")
                 yield LineBlock(id="plot")
@@ -70,10 +71,7 @@ class TrendsScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        box = self.query_one("#search", Input)
-        box.display = bool(self.controller.words)
-        with box.prevent(Input.Changed):
-            box.value = self.controller.words
+        self.query_one(FilterBox).fill(self.controller.words)
         self.query_one("#list", VirtualList).focus()
         self.query_one("#beside").display = False  # until there is something to list
         self.reload()
@@ -166,7 +164,7 @@ class TrendsScreen(FrameScreen):
     def _draw(self) -> None:
         if not self.controller.has_runs:
             return
-        body, box = self.query_one("#body").size.height, self.query_one("#search", Input)
+        body, box = self.query_one("#body").size.height, self.query_one(FilterBox)
         height = height_within(round((body - box.outer_size.height * box.display) * _DRAWN) - _AROUND)
         self.query_one("#plot", LineBlock).show(lambda width: self.controller.plot_lines(width, height))
         self.query_one("#readout", LineBlock).show(self.controller.readout_lines)
@@ -237,9 +235,7 @@ class TrendsScreen(FrameScreen):
         self.app.push_screen(SelectScreen("Alert when the window's pass rate is", choices, value), chosen)
 
     def action_filter(self) -> None:
-        box = self.query_one("#search", Input)
-        box.display = True
-        box.focus()
+        self.query_one(FilterBox).open()
 
     def leave_text(self) -> None:
         self.query_one("#list", VirtualList).focus()
@@ -254,12 +250,10 @@ class TrendsScreen(FrameScreen):
         self.leave_text()
 
     def step_back(self) -> bool:
-        box = self.query_one("#search", Input)
+        box = self.query_one(FilterBox)
         if not box.display and not self.controller.words:
             return False
-        box.display = False
-        with box.prevent(Input.Changed):
-            box.value = ""
+        box.fill("")
         self.controller.words = ""
         self.query_one("#list", VirtualList).focus()
         self._changed()

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize, ScreenResume
-from textual.widgets import Input
 
 from agenteval_tui.analysis.comparison_model import Comparison, TestChange
 from agenteval_tui.analysis.comparison_sides import BASELINE, NothingBeforeError, Sides, names_of
@@ -42,6 +41,7 @@ from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.filterable_screen import FilteredScreen, without_runs
 from agenteval_tui.tui.screens.select_dialog import Choice, SelectScreen
 from agenteval_tui.tui.styled_text import Cell, Line, empty_state, error_lines
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -80,7 +80,7 @@ class CompareScreen(FilteredScreen):
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         yield LineBlock(self._head, id="head")
-        yield Input(placeholder="words in tests and criteria", id="search", classes="filter")
+        yield FilterBox("words in tests and criteria", id="search")
         with Container(id="body"):
             yield VirtualList(empty=self.controller.empty(), id="changes")
             yield LinesView(id="details")
@@ -88,7 +88,7 @@ class CompareScreen(FilteredScreen):
 
     def on_mount(self) -> None:
         self._composed = True
-        self.hide_filter()
+        self._list.focus()
         if self._pending is not None:
             self._pending()
         else:

@@ -39,6 +39,7 @@ from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, indented
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -110,11 +111,8 @@ class TestListPane(TitledPane[EditorController]):
         self._shown: tuple[Overview, set[str], str] | None = None
 
     def parts(self) -> ComposeResult:
-        yield Input(placeholder="filter the tests", id="filter", classes="filter")
+        yield FilterBox("filter the tests", id="filter")
         yield VirtualList(id="tests", empty=[(("  Reading the suites …", "dim"),)])
-
-    def on_mount(self) -> None:
-        self.query_one("#filter").display = False
 
     @property
     def tests(self) -> VirtualList:
@@ -139,19 +137,14 @@ class TestListPane(TitledPane[EditorController]):
 
     def open_filter(self) -> None:
         """Show the filter, and give it the keys."""
-        box = self.query_one("#filter", Input)
-        box.display = True
-        box.focus()
+        self.query_one(FilterBox).open()
 
     def close_filter(self) -> bool:
         """Leave the filter. False: it was not there."""
-        box = self.query_one("#filter", Input)
-        if not box.display:
-            return False
-        box.value = ""
-        box.display = False
-        self.tests.focus()
-        return True
+        was_open = self.query_one(FilterBox).close()
+        if was_open:
+            self.tests.focus()
+        return was_open
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""

@@ -42,6 +42,7 @@ from agenteval_tui.tui.screens.history.controller import (
     read_tests,
 )
 from agenteval_tui.tui.styled_text import Cell, Line, error_lines, paragraph
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -68,10 +69,8 @@ class HistoryScreen(FrameScreen):
     def compose(self) -> ComposeResult:
         yield self.title_bar()
         with Vertical(id="body"):
-            yield Input(
-                placeholder="words in prompts, answers, tool calls  outcome:failed  agent:x  test:x  tag:x  since:7d",
-                id="search",
-                classes="filter",
+            yield FilterBox(
+                "words in prompts, answers, tool calls  outcome:failed  agent:x  test:x  tag:x  since:7d", id="search"
             )
             yield LineBlock(id="what")
             yield VirtualList(id="list")
@@ -81,7 +80,7 @@ class HistoryScreen(FrameScreen):
         yield self.key_bar()
 
     def on_mount(self) -> None:
-        self._search_box.display = self.query_one("#below").display = False
+        self.query_one("#below").display = False
         self._list.focus()
         self._composed = True
         if self._pending is not None:
@@ -115,8 +114,8 @@ class HistoryScreen(FrameScreen):
         return self.query_one("#list", VirtualList)
 
     @property
-    def _search_box(self) -> Input:
-        return self.query_one("#search", Input)
+    def _search_box(self) -> FilterBox:
+        return self.query_one("#search", FilterBox)
 
     @property
     def _selection(self) -> Selection:
@@ -127,9 +126,7 @@ class HistoryScreen(FrameScreen):
     def _begin(self) -> None:
         """The first list: that which the last start left, as far as it is still there."""
         execution, session = self.controller.restored_execution, self.agenteval.session
-        if self.controller.search_text:
-            self._show_search_text()
-            self._search_box.display = True
+        self._search_box.fill(self.controller.search_text)
         if not execution:
             self.reload()
             return
@@ -291,8 +288,7 @@ class HistoryScreen(FrameScreen):
     # Search and what is listed
 
     def action_filter(self) -> None:
-        self._search_box.display = True
-        self._search_box.focus()
+        self._search_box.open()
 
     def leave_text(self) -> None:
         self._list.focus()
@@ -306,15 +302,9 @@ class HistoryScreen(FrameScreen):
         """Enter in the search goes to what was found."""
         self.leave_text()
 
-    def _show_search_text(self) -> None:
-        """The box shows what the controller searches for, if that was not typed."""
-        with self._search_box.prevent(Input.Changed):
-            self._search_box.value = self.controller.search_text
-
     def _leave_search(self) -> None:
         """The controller's search is over: no box, and the list has the keys."""
-        self._show_search_text()
-        self._search_box.display = False
+        self._search_box.fill(self.controller.search_text)
         self._list.focus()
 
     def step_back(self) -> bool:

@@ -36,6 +36,7 @@ from agenteval_tui.tui.screens.suites.controller import (
 )
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, error_lines
 from agenteval_tui.tui.terminal.mounting import is_there
+from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, PaneTitle
@@ -79,7 +80,7 @@ class SuitesScreen(FrameScreen):
         yield LineBlock(self._hint_lines, id="hint")
         with Horizontal(id="body"):
             with Vertical(id="left", classes="pane"):
-                yield Input(placeholder=FILTER_HINT, id="filter", classes="filter")
+                yield FilterBox(FILTER_HINT, id="filter")
                 yield PaneTitle(self._list_heading, id="tree-title")
                 yield VirtualList(id="tree")
             with Vertical(id="right", classes="pane"):
@@ -89,7 +90,6 @@ class SuitesScreen(FrameScreen):
 
     def on_mount(self) -> None:
         self._fit(self.app.size)  # already for the first frame
-        self._filter_box.display = False
         self._list.set_empty([(("  Loading the suites …", "dim"),)])
         self._list.on_sign = self._sign_clicked
         self._list.focus()
@@ -123,8 +123,8 @@ class SuitesScreen(FrameScreen):
         return self.query_one("#tree", VirtualList)
 
     @property
-    def _filter_box(self) -> Input:
-        return self.query_one("#filter", Input)
+    def _filter_box(self) -> FilterBox:
+        return self.query_one("#filter", FilterBox)
 
     @property
     def _node(self) -> Node | None:
@@ -250,9 +250,7 @@ class SuitesScreen(FrameScreen):
         """The box shows what the controller filters by, if that was not typed."""
         words, box = self.controller.filter_text, self._filter_box
         if box.value != words:
-            with box.prevent(Input.Changed):
-                box.value = words
-            box.display = bool(words)
+            box.fill(words)
 
     def _show_problems(self, of: Overview, problems: Mapping[str, tuple[Problem, ...]]) -> None:
         """The same rows, with what is wrong; nothing moves."""
@@ -478,9 +476,7 @@ class SuitesScreen(FrameScreen):
             self.remove_class("show-detail")
             self._list.focus()
             self._rekey()
-        elif self._filter_box.display:
-            self._filter_box.value = ""
-            self._filter_box.display = False
+        elif self._filter_box.close():
             self._list.focus()
         else:
             self.action_unmark()
@@ -493,8 +489,7 @@ class SuitesScreen(FrameScreen):
         self._rekey()
         if not self._filter_box.display:
             self.controller.open_filter()
-        self._filter_box.display = True
-        self._filter_box.focus()  # at once: what is typed behind the slash goes into it
+        self._filter_box.open()
 
     def leave_text(self) -> None:
         self._list.focus()
