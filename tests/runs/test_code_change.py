@@ -709,6 +709,8 @@ async def test_a_newer_save_ends_the_runs_of_the_older(
     while "passes" not in effects(watched.changes[-1]).values():
         await watched.change(len(watched.changes) + 1)
     assert not any(run.status == "cancelled" for change in watched.changes for run in change.runs)
+    ended = [event.change for event in watched.events if isinstance(event, RunChecked)]
+    assert not any(run.status == "cancelled" for run in ended)
 
 
 async def test_the_runs_of_a_check_that_a_save_ends_are_made_with_those_of_the_save(

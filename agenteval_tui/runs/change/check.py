@@ -220,8 +220,12 @@ class CodeCheck:
             for name, (_, playbacks) in by_id.items()
         }
 
+        checking = asyncio.current_task()
+        assert checking is not None
+
         def emit(event: Event) -> None:
-            if isinstance(event, Graded) and event.run in by_id:
+            # Runs that were cut short tell nothing: the next save makes them again.
+            if isinstance(event, Graded) and event.run in by_id and not checking.cancelling():
                 run, playbacks = by_id[event.run]
                 results.made(run, event, playbacks.answered)
 
@@ -240,7 +244,6 @@ class CodeCheck:
         more = asyncio.create_task(_more_at_once(engine, plan.concurrency))
         try:
             ended = await engine.run()
-        # Runs that were cut short tell nothing: the next save makes them again.
         finally:
             more.cancel()
             if ended is None:
