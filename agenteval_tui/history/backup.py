@@ -1,5 +1,7 @@
 """The history on another disk or machine: a copy of one moment, made while others write; and suites that moved."""
 
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
 from __future__ import annotations
 
 import json
@@ -161,15 +163,12 @@ def _merge_tests(connection: sqlite3.Connection, test: int, into: int) -> None:
         " WHERE a.id = runs.dataset_row AND b.test = ?), dataset_row) WHERE test = ? AND dataset_row IS NOT NULL",
         (into, test),
     )
-    connection.execute("UPDATE OR IGNORE dataset_rows SET test = ? WHERE test = ?", (into, test))
-    connection.execute("DELETE FROM dataset_rows WHERE test = ?", (test,))
-    connection.execute("UPDATE runs SET test = ? WHERE test = ?", (into, test))
-    # What `into` has already is left behind by the update, and deleted.
-    connection.execute("UPDATE OR IGNORE baselines SET test = ? WHERE test = ?", (into, test))
-    connection.execute("DELETE FROM baselines WHERE test = ?", (test,))
-    connection.execute("UPDATE quarantines SET test = ? WHERE test = ?", (into, test))
-    connection.execute("UPDATE OR IGNORE criterion_texts SET test = ? WHERE test = ?", (into, test))
-    connection.execute("DELETE FROM criterion_texts WHERE test = ?", (test,))
+    for table in ("runs", "quarantines"):
+        connection.execute(f"UPDATE {table} SET test = ? WHERE test = ?", (into, test))
+    for table in ("dataset_rows", "baselines", "criterion_texts"):
+        # What `into` has already is left behind by the update, and deleted.
+        connection.execute(f"UPDATE OR IGNORE {table} SET test = ? WHERE test = ?", (into, test))
+        connection.execute(f"DELETE FROM {table} WHERE test = ?", (test,))
     connection.execute(
         "UPDATE tests SET ended = ended + (SELECT ended FROM tests WHERE id = ?) WHERE id = ?", (test, into)
     )

@@ -6,6 +6,8 @@ A version (`criteria`) is known by its content, and many criteria may have the s
 first, with its comments. What is written back into a file is the criterion's own.
 """
 
+# ruff: noqa: S608 - statements are put together from words of ours; values are always bound
+
 from __future__ import annotations
 
 import json
@@ -18,6 +20,10 @@ from msgspec import Struct
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.bulk_sql import look_up, write_rows
+from agenteval_tui.history.recordings import FORK
+
+_TEST = "(SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
+"""In SQL: the row of the test with this suite's key and this id."""
 
 
 class CriterionVersion(Struct, frozen=True):
@@ -38,8 +44,8 @@ def versions_of(connection: sqlite3.Connection, suite_key: str, test_id: str, cr
         "SELECT c.hash, min(e.started_ms), max(e.started_ms), count(*), sum(o.outcome = 'passed'),"
         " sum(o.outcome = 'failed') FROM runs r CROSS JOIN criterion_results o ON o.run = r.id"
         " CROSS JOIN criteria c ON c.id = o.criterion CROSS JOIN executions e ON e.id = r.execution"
-        " WHERE r.test = (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
-        " AND o.name = ? AND r.superseded != 2 GROUP BY o.criterion ORDER BY max(r.id) DESC",
+        f" WHERE r.test = {_TEST} AND o.name = ? AND r.superseded != {FORK}"
+        " GROUP BY o.criterion ORDER BY max(r.id) DESC",
         (clean(suite_key), clean(test_id), clean(criterion)),
     )
     return [CriterionVersion(*row) for row in rows.fetchall()]
@@ -48,9 +54,8 @@ def versions_of(connection: sqlite3.Connection, suite_key: str, test_id: str, cr
 def criteria_of_test(connection: sqlite3.Connection, suite_key: str, test_id: str) -> list[str]:
     """The names of the criteria that judged the newest runs of a test, in their order."""
     rows = connection.execute(
-        "SELECT o.name FROM criterion_results o WHERE o.run IN (SELECT r.id FROM runs r WHERE r.test ="
-        " (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
-        " AND r.superseded != 2 ORDER BY r.id DESC LIMIT 50) ORDER BY o.run DESC, o.position",
+        f"SELECT o.name FROM criterion_results o WHERE o.run IN (SELECT r.id FROM runs r WHERE r.test = {_TEST}"
+        f" AND r.superseded != {FORK} ORDER BY r.id DESC LIMIT 50) ORDER BY o.run DESC, o.position",
         (clean(suite_key), clean(test_id)),
     )
     return list(dict.fromkeys(row[0] for row in rows.fetchall()))
@@ -112,8 +117,7 @@ def former_name(
     is the first of this one, and that judged no run after. "": it was not renamed, as far as is known."""
     rows = connection.execute(
         "SELECT o.name, o.criterion, min(r.id), max(r.id) FROM runs r CROSS JOIN criterion_results o ON o.run = r.id"
-        " WHERE r.test = (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ?)"
-        " AND o.criterion IS NOT NULL AND r.superseded != 2 GROUP BY o.name, o.criterion",
+        f" WHERE r.test = {_TEST} AND o.criterion IS NOT NULL AND r.superseded != {FORK} GROUP BY o.name, o.criterion",
         (clean(suite_key), clean(test_id)),
     ).fetchall()
     own = sorted((first, version) for name, version, first, _ in rows if name == clean(criterion))
