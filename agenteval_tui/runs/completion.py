@@ -91,6 +91,7 @@ class RunCompletion:
         state = self._state
         attempts.handed_to_store = True  # first: whatever is called from here on must not end the run again
         state.agents[attempts.plan.agent.hash].release_run(attempts.run)
+        # A player may keep a session for each run that it plays in.
         if attempts.user is not None:
             attempts.user.release()
         state.totals.add(attempts, judged.status)

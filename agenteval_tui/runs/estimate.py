@@ -236,6 +236,7 @@ def _look_up(groups: Sequence[_Group], store: Store) -> None:
         usages = exact.get((group.suite_key, group.test, group.agent, group.variation)) or alike.get(
             (group.suite_key, group.test, group.agent)
         )
+        # Nothing is known of the test: what its agent took elsewhere, looked up once for each agent.
         if usages is None:
             if group.agent not in pooled:
                 pooled[group.agent] = store.figures_of_agent(group.agent, 2 * RECENT)
@@ -263,6 +264,7 @@ class _Sum(Struct):
             return
         mean = math.fsum(values) / len(values)
         spread = _SPREAD * mean
+        # Of fewer the spread may be 0 by chance.
         if len(values) >= _FEW:
             measured = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
             spread = measured if own else max(measured, spread)

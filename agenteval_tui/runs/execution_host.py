@@ -92,6 +92,7 @@ class Host:
                 await asyncio.gather(running, return_exceptions=True)
 
     def _tell(self, event: Event) -> None:
+        # Watchers on the socket get it, also if whoever hosts the execution fails to show it.
         try:
             if self._emit is not None:
                 self._emit(event)

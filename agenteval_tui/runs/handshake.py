@@ -61,6 +61,7 @@ def handshake(descriptor: int) -> Iterator[Handshake]:
 
 def read_line(descriptor: int, timeout_s: float) -> bytes:
     """The line that the process writes to its pipe; incomplete if the process ends or the time is over."""
+    # By `select`, since the writer may neither write nor end: a read would wait for ever.
     until = time.monotonic() + timeout_s
     line = b""
     while not line.endswith(b"\n"):

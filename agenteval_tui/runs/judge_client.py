@@ -187,9 +187,10 @@ class JudgeClient:
 
     async def close(self) -> None:
         """End what is still being asked, and give back connections."""
-        # What still asks first: it uses the respondents.
+        # First what is still being asked: it uses the respondents.
         await self._calls.close()
         for respondent in self._made.values():
+            # Not for ever: the answers are there, and the program wants to end.
             try:
                 await asyncio.wait_for(respondent.agent.close(), 5)
             except Exception:  # a respondent that can't be closed must not hide what it said
@@ -214,6 +215,7 @@ class JudgeClient:
             return StoredReply(request, plan.hash, await self._ask(request, plan))
         answer = self._remembered.get(key)
         if answer is None and self._known is not None:
+            # Before it is asked: what an execution paid for, no other pays for again.
             try:
                 stored_reply = self._known(*key)
             except AgentevalError:
@@ -221,6 +223,7 @@ class JudgeClient:
             answer = stored_reply.reply if stored_reply is not None else None
         if answer is None:
             answer = await self._calls.get(key, lambda: self._ask(request, plan))
+        # The history may be written later than the next run asks the same.
         if not answer.error:
             self._remembered[key] = answer
             self._remembered.move_to_end(key)

@@ -65,7 +65,7 @@ def live_dir() -> Path:
     try:
         make_private(folder.parent)
         make_private(folder)
-        state = folder.lstat()
+        state = folder.lstat()  # a link in its place would lead to a folder of somebody else's choice
     except OSError as error:
         raise InfrastructureError(
             f"the folder for running executions cannot be created: {error.strerror}", where=str(folder), fix=fix

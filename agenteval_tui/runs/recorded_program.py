@@ -323,6 +323,7 @@ async def record(
         paid=paid if unfinished is None else unfinished.paid,
     )
     started_ms, began = now_ms(), time.perf_counter()
+    # The program's own repository, where its command names a file: it may be started from anywhere.
     folder = agent_folder({"command": list(program.argv)}, program.cwd) or program.cwd
     commits = CommitReading(places_of((), [folder]))
     with shimmed(program.mcp_config, program.argv, program.cwd) as argv:
@@ -430,6 +431,7 @@ def keep_cassette(path: Path, before: Cassette | None, recording: Recording) -> 
     new = tuple([exchange for exchange in recording.cassette.exchanges if exchange.live])
     if not new and (before is None or path.exists()):
         return False
+    # Appended, and not written anew: another process may have added its own answers since.
     if before is not None and path.exists():
         append(path, new)
         return True
@@ -503,6 +505,7 @@ async def store_graded(store: Store, plan: Plan, recording: Recording, max_cost:
     judged, replies = GradedRun.nothing("cancelled", "the recording was stopped"), None
     # Begun before it is graded: replies of judges are kept with a run that is there.
     begin(store, plan, recording.started_ms, os.getpid()).result()
+    # Read while the program ran: the commit is that of its start.
     if recording.commits:
         store.write(KeepCommits(plan.execution_id, recording.commits))
     if recording.exit_code != STOPPED:

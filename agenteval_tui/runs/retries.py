@@ -21,5 +21,6 @@ class Retries(Struct, frozen=True):
         back_off = min(self.base_s * 2.0 ** (attempt - 1), MAX_BACK_OFF_S)
         jitter = random.random()  # noqa: S311 - spreads load, hides nothing
         if retry_after_s is not None:
+            # A little more than it asks for, and not all runs at the same moment.
             return max(retry_after_s, 0.0) + back_off * 0.1 * jitter
         return back_off * (0.5 + 0.5 * jitter)

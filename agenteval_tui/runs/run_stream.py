@@ -67,6 +67,7 @@ class Stream:
         """More of the answer."""
         if self.silent:
             return
+        # Nearly every event of a run is a piece of its answer: the short way.
         if self._kind is TextStreamed:
             self.shown = True
             self._texts.append(text)

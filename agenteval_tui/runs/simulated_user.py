@@ -115,6 +115,7 @@ class SimulatedUsers:
                 message = f"the agent raised {type(error).__name__}: {str(error) or 'no message'}"
                 single_answer = SingleAnswer(Transcript(), RunError.told("exception", message))
             answer = self._read(single_answer, agent_request, player)
+            # Failed attempts are paid for, too.
             used += _usage(answer.reply)
             self.usage += _usage(answer.reply)
             if not single_answer.retry or attempt >= player.retries.attempts:
@@ -164,6 +165,7 @@ class SimulatedUser:
         self.usage += _usage(answer.reply)
         if answer.error is not None:
             return UserTurn(error=self._failed(answer.error))
+        # A goodbye may stand before the word that ends the conversation; what follows it is not said.
         text, stop, _ = answer.reply.raw.partition(STOP)
         text = text.strip()
         if not text and not stop:
@@ -201,6 +203,7 @@ class SimulatedUser:
         }
         if replayed:
             payload["recording"] = [run.ref.test, run.ref.repetition]
+        # Part of the question only for an agent that reads them: else an answer would not be known again.
         if player.reads_variables and run.variables:
             payload["variables"] = json_like(run.variables)
         agent_request = AgentRequest(

@@ -44,6 +44,7 @@ class Tasks:
         self._specs: dict[int, str] = {}  # by identity: equal criteria are one object
         self._spec_dicts: dict[str, dict[str, Any]] = {}
         for run in plan.runs:
+            # All before the first task: the setup that is stored with the execution has every criterion.
             for spec in run.specs:
                 if id(spec) not in self._specs:
                     self._note(spec)
@@ -199,6 +200,7 @@ def run_plan(
             messages=tuple([_message(message) for message in task["messages"]]),
             context=task.get("context", {}),
             specs=tuple([setup.specs[key] for key in task.get("specs", ())]),
+            # The history has those that hooks brought then; hooks bring others now.
             variables=around.variables if around is not None and around.brings_variables else variables,
             timeout_s=float(task["timeout_s"]),
             pass_threshold=task.get("pass_threshold"),
@@ -235,6 +237,7 @@ def task_messages(task: Mapping[str, Any]) -> tuple[Message, ...]:
 def file_digest(suite_key: str) -> str:
     """A hash of a suite's file as it is now; "" where there is none to be read."""
     try:
+        # Keys of imported suites are no paths.
         return hashlib.sha256(Path(suite_key).read_bytes()).hexdigest()[:32] if suite_key.startswith("/") else ""
     except OSError:
         return ""

@@ -119,7 +119,8 @@ class ExecutionSurroundings:
         waiting = [
             scope for scope, shared in self._shared.items() if shared.before is not None and shared.after is None
         ]
-        for scope in sorted(waiting, key=lambda scope: not scope[1]):  # tests before their suite
+        # Tests before their suite, whose hooks clean up behind them.
+        for scope in sorted(waiting, key=lambda scope: not scope[1]):
             self._begin_after(scope, self._shared[scope].exclusive)
         return not waiting
 
@@ -155,6 +156,7 @@ class ExecutionSurroundings:
             hooks, variables = await asyncio.shield(shared.before)
             ran += hooks
             brought.update(variables)
+            # What the suite could not prepare, its test can't use.
             if any(hook.error for hook in hooks):
                 break
         return ran, brought
@@ -243,6 +245,7 @@ class RunSurroundings:
     async def open(self, attempt: int) -> Mapping[str, Any]:
         """Prepare an attempt; gives the variables of the run. Raises `SetupFailed`."""
         execution, around = self._execution, self._run.around
+        # From the beginning again: an attempt does not see what the hooks of the one before brought.
         self._attempt, self.is_open, self._variables = attempt, False, self._run.variables
         try:
             await execution.services.ready(self.services)

@@ -77,6 +77,7 @@ class Services:
     async def ready(self, plans: Sequence[ServicePlan]) -> None:
         """Wait until these are ready, one after another: one may need those before it. Raises `ServiceError`."""
         for plan in plans:
+            # Begun at its first use: what no run needs is never started.
             running = self._of(plan)
             # Shielded: other runs wait for the same start.
             await asyncio.shield(running.starting)
@@ -292,6 +293,7 @@ class _Running:
         while data := await program.read():
             self._output += data
             self.printed += len(data)
+            # At twice as much: else each piece would move all that is kept.
             if len(self._output) > 2 * OUTPUT_KEPT:
                 del self._output[:-OUTPUT_KEPT]
             if self.plan.log and not self._matched.is_set():

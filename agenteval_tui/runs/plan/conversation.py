@@ -99,6 +99,7 @@ class Conversations:
             user = UserBrief(**with_texts(user.as_dict(), lambda text: render(text, variables)))
         if not self._given.messages:
             return _of_row(row or {}, user)
+        # Most tests have no variables, and 100,000 rows may share them.
         if self._constant and not self._parts:
             return self._given
         if self._made is not None:
@@ -294,6 +295,7 @@ class Text:
         """The text with the variables put in. Raises `AgentevalError` naming the variable that is not known."""
         if self.constant:
             return self.text
+        # Jinja also says which variable is missing, and where.
         if not self._parts or any(name not in variables for name in self._names):
             return render(self.text, variables)
         pieces = [self._parts[0]]

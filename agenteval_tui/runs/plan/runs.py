@@ -83,6 +83,7 @@ class TestRuns:
                 yield RunSpec()
             return
 
+        # Counted apart from what is given out: a dataset may have rows of which none failed before.
         rows = 0
         try:
             for dataset_row in read_rows(test.dataset, self.chosen.folder, trusted=True):
@@ -131,6 +132,7 @@ class TestRuns:
         except AgentevalError as error:
             raise self._placed(error, RunSpec()) from error
         around = surroundings_of(self.chosen.suite, test, self.chosen.folder)
+        # Kept as it is written only where hooks may bring variables: most tests are rendered now, and once.
         asks = asks_of(test) if around is not None and around.brings_variables else {}
         for case in cases:
             variables = {**test.variables, **case.variables} if case.variables else test.variables
@@ -263,6 +265,7 @@ def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple
         for place, test_runs in enumerate(tests)
         for case in test_runs.cases()
     )
+    # A dataset may be larger than the memory: no more cases than are drawn are held at once.
     chosen = sorted(heapq.nsmallest(number, every, key=lambda ranked: ranked[:3]), key=lambda ranked: ranked[1:3])
     by_test: dict[int, list[RunSpec]] = {}
     for _, place, _, case in chosen:
