@@ -80,6 +80,7 @@ class Redactor:
     def _begun(self, text: str) -> int:
         """How many characters at the end of a text are the beginning of a secret that is known by value."""
         size = len(text)
+        # From the left: the longest beginning is the one that may become a secret.
         for place in range(max(0, size - self._longest + 1), size):
             for form in self._starts.get(text[place], ()):
                 if len(form) > size - place and form.startswith(text[place:]):
@@ -130,6 +131,7 @@ class Redactor:
 def _forms_of(value: str) -> set[str]:
     """The value, and what JSON, URLs and base64 make of it."""
     forms = {value}
+    # JSON in JSON, as arguments of tools travel, with and without escapes outside of ASCII.
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
         forms |= {once, json.dumps(once, ensure_ascii=ascii_only)[1:-1], once.replace("/", "\\/")}
@@ -149,6 +151,7 @@ def _lower_escapes(encoded: str) -> str:
 def _base64_forms(data: bytes) -> set[str]:
     """The characters of a base64 text that depend on the secret alone, whatever is before and after it."""
     forms = set()
+    # Base64 takes three bytes at a time: what stands before the secret shifts it by none, one or two.
     for before in range(3):
         encoded = b64encode(b"\0" * before + data).decode()
         first = (before * 8 + 5) // 6  # the first character that no byte before has a part in

@@ -109,7 +109,7 @@ def merge_history(store: Store, path: Path, on_progress: Callable[[int, int], No
                     for row in c.execute("SELECT id FROM runs WHERE execution = ? ORDER BY id", (execution_row["id"],))
                 ]
             )
-            # An execution without a run comes in as well.
+            # In batches, so that others can write between them; an execution without a run comes in as well.
             for start in range(0, len(runs), _BATCH) or (0,):
                 some = runs[start : start + _BATCH]
                 batch = source.read(lambda c, execution_row=execution, some=some: read_batch(c, execution_row, some))  # type: ignore[misc]

@@ -30,6 +30,7 @@ def price_for(config: Mapping[str, Any], config_dir: Path) -> Price:
             prices = _prices(config_dir)
         except AgentevalError:
             return None  # what is wrong in the list is said at the start; it must not break what is paid for
+        # The model that answered may have a name that no list has, such as one with a date.
         for candidate in dict.fromkeys((model, named)):
             if candidate or own is not None:
                 cost = prices.cost(candidate, usage, own)
@@ -49,6 +50,7 @@ def fresh_prices(config_dir: Path) -> None:
     """Read the user's list again: a new execution has the prices of its day. Raises `AgentevalError` where it is wrong,
     before anything is paid for."""
     _prices.cache_clear()
+    # The bundled list can't be wrong, and is read when it is needed.
     if (config_dir / "prices.yaml").exists():
         _prices(config_dir)
 

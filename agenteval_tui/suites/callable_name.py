@@ -42,6 +42,7 @@ def parse_callable(target: str, option: str = "callable") -> CallableName:
     """Read the text of an option. Raises `ValueError` in words."""
     if target.endswith(".py") and "\0" not in target:
         return CallableName("", file=target)
+    # A path may have colons of its own: the name stands behind the last one.
     if ".py:" in target:
         file, _, name = target.rpartition(":")
         if file.endswith(".py") and _is_dotted(name) and "\0" not in file:
@@ -101,6 +102,7 @@ def _missing_name(name: str, file: Path, place: str) -> str:
     first = name.partition(".")[0]
     if first in names or _ANY in names:
         return ""
+    # A submodule is there without a statement that binds it.
     if file.name == "__init__.py" and ((file.parent / first).is_dir() or (file.parent / f"{first}.py").is_file()):
         return ""
     return _with_near(f"{place} has no {first}", first, sorted(names))
@@ -115,6 +117,7 @@ def _names(body: list[ast.stmt]) -> Iterator[str]:
     waiting: list[ast.AST] = list(body)
     while waiting:
         node = waiting.pop()
+        # What is bound inside of a function or a class is no name of the module.
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield _ANY if node.name == "__getattr__" else node.name
             continue

@@ -141,6 +141,7 @@ class CommitReading:
             text = hashed[1].decode("ascii", "replace").strip()
             # To see whether a file changed, git would run the filter.
             return Commit(of=place.of, repository=str(place.top), commit=text) if hashed[0] == 0 and text else None
+        # One call for the commit, the branch and whether anything differs: each takes time in a large repository.
         code, output = self._run(git, env, place, *_STATUS)
         if code != 0:
             return None
@@ -169,7 +170,7 @@ class CommitReading:
     def _filters(self, git: str, env: Mapping[str, str], place: Place) -> bool:
         """Whether the repository's own configuration has filters, or that can't be known. The user's own are theirs."""
         code, output = self._run(git, env, place, "config", "--show-scope", "--get-regexp", r"^filter\.")
-        # 1: there are none.
+        # git ends with 1 where there are none.
         if code not in (0, 1):
             return True
         scopes = {line.split(b"\t", 1)[0] for line in output.splitlines()}

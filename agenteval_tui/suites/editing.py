@@ -677,6 +677,7 @@ class ChangedSince(SaveFailed):
 def undo_change(change: WrittenFile) -> LoadedSuite:
     """Write the earlier bytes back. Raises `ChangedSince` when the file has changed since, and `SaveFailed` when it
     can't be written."""
+    # By the bytes, and not by the time: an editor may have written the same again.
     now = load_suite(change.path)
     if now.digest != change.after:
         raise ChangedSince(
@@ -712,6 +713,7 @@ def save_own_agent_option(path: Path, agent: str, option: str, value: str) -> No
         tree = TreeEdit(content[len(bom) :].decode("utf-8"), str(path))
     except UnicodeDecodeError:
         raise SaveFailed("this file is not UTF-8", where=str(path), fix="save it as UTF-8 first") from None
+    # agents.yaml may have its agents below `agents:`, or at the top.
     places: tuple[KeyPath, ...] = (["agents", agent], [agent])
     own_place = next((place for place in places if tree.has(place)), None)
     if own_place is None:

@@ -88,6 +88,7 @@ def _arrow_rows(path: Path, kind: str, files: Sequence[Path]) -> Iterator[Row | 
             for batch in _parquet_batches(file) if kind == "parquet" else _arrow_batches(file):
                 for row in batch.to_pylist():
                     number += 1
+                    # The columns are those of all rows: the first tells whether they are named.
                     if number == 1:
                         wrong = list(_wrong_header(file, 1, list(row)))
                         yield from wrong

@@ -64,6 +64,7 @@ class TranscriptRedactor(Redactor):
 
     def transcript(self, transcript: Transcript) -> Transcript:
         """`transcript` with `***` for every secret, in all of its texts; the same object where there are none."""
+        # Most transcripts hold no secret, and then nothing is copied.
         if not self._anywhere(transcript):
             return transcript
         changed: dict[str, Any] = {}
@@ -123,6 +124,7 @@ class TranscriptRedactor(Redactor):
             parts += [text for attachment in message.attachments for text in _texts(attachment)]
         for call in transcript.tool_calls:
             parts += (call.id, call.name, call.result)
+        # Nearly always the last message's text: it is looked at once.
         if transcript.final_output not in parts:
             parts.append(transcript.final_output)
         parts += [step.name for step in transcript.timing.steps]

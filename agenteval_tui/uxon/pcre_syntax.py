@@ -129,6 +129,7 @@ class _Reader:
             self._put(f"(?P={name[1] or name[2] or name[3]})", name.end() - self._at)
         elif (group := _GROUP.match(text, start)) is not None:
             which = group[1] or group[2]
+            # Counted back from here: `regex` knows only the number from the beginning.
             if which.startswith("-"):
                 which = str(self._groups + 1 + int(which))
             # In a group of its own: a digit may follow.
@@ -161,6 +162,7 @@ class _Reader:
         self._copy(self._at + 1)
         if text.startswith("^", self._at):
             self._copy(self._at + 1)
+        # The first one of a set is a character of it.
         if text.startswith("]", self._at):
             self._put("\\]", 1)
         while self._at < len(text):
@@ -206,6 +208,7 @@ class _Reader:
         if text.startswith("+", self._at):
             self._copy(self._at + 1)
         elif text.startswith("?", self._at):
+            # With the flag U the question mark makes it greedy: the meanings are exchanged.
             if self._lazy:
                 self._at += 1
             else:

@@ -75,6 +75,7 @@ def split_pattern(text: str) -> PatternParts | PatternError:
         tail = text[end + 1 :].strip()
         if end > 0 and set(tail) <= set(_FLAGS):
             return _checked(text, end, opening)
+        # A few letters behind a closing delimiter are flags, one of which is wrong; more of them are a pattern.
         if end > 1 and len(tail) <= 3 and tail.isalpha() and text[end - 1] != "\\":
             at, wrong = next((i, c) for i, c in enumerate(text[end + 1 :]) if c.isalpha() and c not in _FLAGS)
             return _wrong_flag(wrong, end + 1 + at)
