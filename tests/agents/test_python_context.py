@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any
 
+import pydantic
 import pytest
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 from typing_extensions import TypedDict
 
-from agenteval_tui.agents.process import python_context
+from agenteval_tui.agents.process import python_answers, python_context, python_objects
 from agenteval_tui.agents.process.python_pieces import WrongTarget
 
 
@@ -91,3 +94,71 @@ def test_a_graph_with_a_schema_finds_the_fields_in_its_configurable_too() -> Non
     context, config = python_context.of_graph(Graph(), request, "m:x")
     assert context == Configuration("large")
     assert config == {"configurable": {"model": "large"}, "tags": ["a"]}
+
+
+class Message(pydantic.BaseModel):
+    role: str
+    content: str
+
+
+@dataclasses.dataclass
+class Turn:
+    content: str
+    role: str = "user"
+
+
+class Topic(pydantic.BaseModel):
+    name: str
+
+
+def of_models(messages: list[Message], session_id: str = "") -> str:
+    return session_id + "".join(type(message).__name__ + message.content for message in messages)
+
+
+def of_turns(text: str, history: list[Turn] | None = None) -> str:
+    return "".join(type(turn).__name__ + turn.content for turn in history or ()) + text
+
+
+def of_langchain(messages: list[BaseMessage]) -> str:
+    return "".join(type(message).__name__ + str(message.content) for message in messages)
+
+
+def of_any(messages: list[AnyMessage]) -> str:
+    return of_langchain(list(messages))
+
+
+def of_dicts(messages: list[dict[str, Any]]) -> str:
+    return json.dumps(messages)
+
+
+def of_others(messages: list[Topic]) -> str:
+    return json.dumps(messages)
+
+
+MESSAGES = [
+    {"role": "user", "content": "a"},
+    {"role": "assistant", "content": "b", "tool_calls": [], "name": "desk"},
+    {"role": "user", "content": "c"},
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "gives"),
+    [
+        (of_models, "MessageaMessagebMessagec"),
+        (of_turns, "TurnaTurnbc"),
+        (of_langchain, f"{HumanMessage.__name__}a{AIMessage.__name__}b{HumanMessage.__name__}c"),
+        (of_any, f"{HumanMessage.__name__}a{AIMessage.__name__}b{HumanMessage.__name__}c"),
+        (of_dicts, json.dumps(MESSAGES)),
+        (of_others, json.dumps(MESSAGES)),
+    ],
+)
+def test_messages_are_of_the_type_that_the_parameter_declares(function: Any, gives: str) -> None:
+    request: Any = {"prompt": "c", "messages": MESSAGES, "variables": {}}
+    assert python_answers.call(function, request) == gives
+
+
+def test_messages_of_the_option_input_are_of_the_declared_type() -> None:
+    how = {"input": {"messages": MESSAGES[:1], "session_id": "s1 "}}
+    request: Any = {"prompt": "a", "messages": MESSAGES[:1], "_how": how}
+    assert python_objects.asked(of_models, request, how, "m:x") == "s1 Messagea"

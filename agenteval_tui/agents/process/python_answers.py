@@ -14,6 +14,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import python_context as contexts
 from . import python_conversation as conversation
 from . import python_frameworks as frameworks
 from . import python_pieces as pieces
@@ -80,8 +81,9 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
             value, told = request, True
         elif parameter.name in OFFERED:
             value, told = request[parameter.name], told or parameter.name == "messages"
+            value = contexts.messages_for(function, "messages", value) if parameter.name == "messages" else value
         elif parameter.name in HISTORY and (history or parameter.default is parameter.empty):
-            value, told = history, True
+            value, told = contexts.messages_for(function, parameter.name, history), True
         elif _takes_inputs(parameter, function) and not (prompted and parameter.name != "inputs"):
             value = run_data.inputs_of(request["variables"], request["prompt"], request["messages"])
             prompted = told = True

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import importlib
 import inspect
 import sys
 import typing
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import python_pieces as pieces
@@ -56,6 +57,40 @@ def refuse_option(request: Request, target: str) -> None:
     if (request.get("_how") or {}).get("context_option"):
         problem = " can't be given the fields of `context`: it has no parameter of that name; "
         raise pieces.WrongTarget(target + problem + "add the parameter `context`, or remove the option")
+
+
+def messages_for(function: Any, name: str, value: Any) -> Any:
+    """Messages as the parameter's type wants them: of LangChain, or of a class with a role and a content. They stay
+    dicts where it declares no such type, and so does any other value."""
+    if not isinstance(value, list) or not all(isinstance(each, dict) and "role" in each for each in value):
+        return value
+    kind = declared(function, name)
+    if typing.get_origin(kind) in (None, dict):
+        return value
+    for item in _classes(kind):
+        if any(
+            base.__name__ == "BaseMessage" and base.__module__.startswith("langchain_core") for base in item.__mro__
+        ):
+            messages: Any = importlib.import_module("langchain_core.messages")
+            return messages.convert_to_messages(value)
+        names = names_of(item)[0] if not _is_typed_dict(item) and _made_of_fields(item) else None
+        if names is not None and (names is True or {"role", "content"} <= set(names)):
+            own = [{key: part for key, part in each.items() if names is True or key in names} for each in value]
+            return [_of_fields(item, each, getattr(function, "__name__", name), name) for each in own]
+    return value
+
+
+def _classes(kind: Any) -> Iterator[type]:
+    """The classes in an annotation."""
+    inner = typing.get_args(kind)
+    if isinstance(kind, type) and not inner:
+        yield kind
+    for each in inner:
+        yield from _classes(each)
+
+
+def _made_of_fields(kind: type) -> bool:
+    return hasattr(kind, "model_validate") or dataclasses.is_dataclass(kind)
 
 
 def declared(function: Any, name: str) -> Any:
