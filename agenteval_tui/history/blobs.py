@@ -544,7 +544,7 @@ def _read_spans(items: list[list[Any]]) -> tuple[Span, ...]:
     return tuple([Span(*item) for item in items])
 
 
-def search_document(transcript: Transcript, planned_prompt: str) -> tuple[str, str, str]:
+def search_document(transcript: Transcript) -> tuple[str, str, str]:
     """What search finds of a run: prompts, answers, tool names and arguments.
 
     The same transcript must always give the same texts: the index is without content, and an entry is taken out by
@@ -558,7 +558,7 @@ def search_document(transcript: Transcript, planned_prompt: str) -> tuple[str, s
         f"{c.name} {c.arguments if isinstance(c.arguments, str) else ' '.join(_words(c.arguments))}"
         for c in transcript.tool_calls
     ]
-    return clean("\n".join(prompts or [planned_prompt])), clean("\n".join(answers)), clean("\n".join(tools))
+    return clean("\n".join(prompts)), clean("\n".join(answers)), clean("\n".join(tools))
 
 
 def _words(value: object) -> Iterable[str]:

@@ -141,7 +141,7 @@ class _Merge(Operation):
         transcripts = [import_validation.transcript_in(row) for row in tables["transcripts"]]
         for row, transcript in transcripts:
             if transcript is not None:
-                self.documents[row["id"]] = search_document(transcript, "")
+                self.documents[row["id"]] = search_document(transcript)
         results = [row for row in tables["evidence"] if import_validation.are_results(row["data"])]
         self.unreadable = len(transcripts) - len(self.documents) + len(tables["evidence"]) - len(results)
         tables["transcripts"] = [row for row, _ in transcripts]

@@ -313,7 +313,7 @@ def reindex(connection: sqlite3.Connection) -> None:
         " WHERE r.id > ? ORDER BY r.id LIMIT 500",
     ):
         try:
-            prompt, answer, tools = search_document(unpack_transcript(data), "")
+            prompt, answer, tools = search_document(unpack_transcript(data))
         except ValueError:  # broken bytes: this run is listed, but its transcript can't be shown
             continue
         connection.execute(

@@ -116,7 +116,7 @@ class EndRuns(Operation):
             ended = self.ended = replace(ended, results=results)
         self.hash, self.transcript = pack_transcript(transcript)
         self.evidence = pack_results(ended.results) if ended.results else b""
-        self.document = search_document(transcript, "")
+        self.document = search_document(transcript)
         error = transcript.error
         ending = ending_of(transcript)
         self.why = ended.why
@@ -377,7 +377,7 @@ def _stored_document(connection: sqlite3.Connection, run: int) -> tuple[str, str
     if row is None:
         return None
     try:
-        prompt, answer, tools = search_document(unpack_transcript(row[0]), "")
+        prompt, answer, tools = search_document(unpack_transcript(row[0]))
     except ValueError:  # broken bytes: its words stay in the index, and lists leave out rows that are gone
         return None
     return prompt or planned_prompt(connection, row[1]), answer, tools

@@ -415,6 +415,6 @@ def test_so_many_problems_of_a_kind_are_listed_and_no_more(store: Store, path: P
 
 def test_an_answer_is_indexed_once() -> None:
     said = Transcript((Message("user", "q"), Message("assistant", "one"), Message("assistant", "")), final_output="one")
-    assert search_document(said, "")[1].count("one") == 1
-    assert search_document(replace(said, final_output="two"), "")[1].split() == ["one", "two"]
-    assert search_document(replace(said, messages=(), final_output=""), "")[1] == ""
+    assert search_document(said)[1].count("one") == 1
+    assert search_document(replace(said, final_output="two"))[1].split() == ["one", "two"]
+    assert search_document(replace(said, messages=(), final_output=""))[1] == ""

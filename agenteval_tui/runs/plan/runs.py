@@ -232,18 +232,14 @@ class _Maker:
             )
 
 
-def run_seed(suite: str, test: str, row_key: str, repetition: int, seed: int = 0) -> int:
-    """A number for an agent that varies: the same on every machine, the same for all variations of a test, and the same
-    for a row wherever it is in its file (`row_key` "": the test has no dataset)."""
-    return _seed_of(_seed_head(suite, test), row_key, repetition, seed)
-
-
 def _seed_head(suite: str, test: str) -> str:
     # The head of the list that is hashed, without its bracket: for 100,000 rows it is written once.
     return canonical_json([suite, test])[:-1]
 
 
 def _seed_of(head: str, row_key: str, repetition: int, seed: int) -> int:
+    """A number for an agent that varies: the same on every machine, the same for all variations of a test, and the same
+    for a row wherever it is in its file (`row_key` "": the test has no dataset)."""
     row = canonical_json(row_key) if row_key else "0"
     data = f"{head},{row},{repetition},{seed}]".encode("utf-8", "surrogatepass")
     return int(hashlib.sha256(data).hexdigest()[:8], 16)
