@@ -220,7 +220,8 @@ def agent_folder(config: Mapping[str, Any], base_dir: Path) -> Path | None:
     for word in map(str, words if isinstance(words, list | tuple) else ()):
         path = folder / word
         # A program that is named in full (an interpreter, say) may lie in its installer's repository.
-        if not word.startswith(("/", "-")) and ("/" in word or path.suffix) and path.is_file():
+        # A script of a shell is a word too: `Path.is_file` raises for one that is too long for a name.
+        if not word.startswith(("/", "-")) and ("/" in word or path.suffix) and os.path.isfile(path):  # noqa: PTH113
             return path.parent
     return folder
 

@@ -168,6 +168,8 @@ def test_variables_of_a_hook_name_no_other_repository(
 @pytest.mark.parametrize(
     ("config", "folder"),
     [
+        # A script is no file, and too long for a file's name.
+        ({"kind": "command", "command": ["sh", "-c", f"printf {'x' * 300} > /dev/null"]}, "."),
         ({"kind": "python", "callable": "src/shop.py:answer"}, "src"),
         ({"kind": "python", "callable": "shop:answer", "path": ["src"]}, "src"),
         ({"kind": "python", "callable": "gone:answer"}, "."),
