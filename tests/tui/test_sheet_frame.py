@@ -27,7 +27,7 @@ KEYS = (("enter", "apply"), ("tab", "preview"), ("esc", "close"))
 def test_edges_are_as_wide_as_the_sheet_and_keep_what_closes_it(width: int) -> None:
     for line in (
         upper_edge("Smallest edits", "order-status", width),
-        section_rule("preview", width, "3 of 4"),
+        section_rule("preview", width),
         lower_edge(KEYS, width),
     ):
         assert width_of(line) == width

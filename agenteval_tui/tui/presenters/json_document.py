@@ -8,7 +8,7 @@ from typing import Any
 from agenteval_tui.tui.presenters.arguments import Body, json_body, json_styles
 from agenteval_tui.tui.presenters.block_document import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import Range
-from agenteval_tui.tui.presenters.transcript_blocks import Block, BlockKey
+from agenteval_tui.tui.presenters.transcript_blocks import Block
 from agenteval_tui.tui.styled_text import Line, left
 
 LABEL = 7
@@ -19,9 +19,9 @@ FOLDED = 40
 class JsonDocument(BlockColumn):
     """Parts of a document, one below the other: (name, its value)."""
 
-    def __init__(self, parts: Sequence[tuple[str, Any]], width: int = 80, folds: dict[BlockKey, bool] | None = None):
+    def __init__(self, parts: Sequence[tuple[str, Any]], width: int = 80):
         self._parts = tuple(parts)
-        super().__init__({} if folds is None else folds, *self._columns(width))
+        super().__init__({}, *self._columns(width))
         self._replace(0, [self._block(number, name, value) for number, (name, value) in enumerate(self._parts)])
 
     @staticmethod

@@ -22,11 +22,10 @@ def upper_edge(title: str, subject: str, width: int) -> Line:
     return _between("╭─", ((" ", ""), *named, (" ", "")), end, "─╮", width)
 
 
-def section_rule(title: str, width: int, more: str = "") -> Line:
-    """`├─ preview ────────┤`; `more`: how much of it, at the right."""
-    end: Line = ((f" {one_line(more, MOST_TITLE)} ", "dim"),) if more else ()
+def section_rule(title: str, width: int) -> Line:
+    """`├─ preview ────────┤`."""
     named: Line = ((f" {one_line(title, MOST_TITLE)} ", "bold"),) if title else ()
-    return _between("├─", named, end, "─┤", width)
+    return _between("├─", named, (), "─┤", width)
 
 
 def lower_edge(keys: Keys, width: int) -> Line:

@@ -46,19 +46,16 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         run: str,
         criterion: str = "",
         current: Sequence[Label] = (),
-        *,
-        who: str | None = None,
     ) -> None:
         """`current`: the labels that the run has, oldest first. `criterion`: its name; without one only the run as a
-        whole can be labelled. `who`: the name in the field at first; None: the person at the terminal."""
+        whole can be labelled."""
         super().__init__()
-
         self._run, self._criterion = run, criterion
         self._current = tuple(current)
         self._whole = not criterion
         self._rating: int | None = None
         self._passed: bool | None = None
-        self._who = current_user() if who is None else who
+        self._who = current_user()
         self._saving = False
 
     def compose(self) -> ComposeResult:

@@ -131,13 +131,10 @@ class BlocksView(ScrollView, can_focus=True):
         self,
         *,
         empty: Sequence[Line] = (),
-        name: str | None = None,
         id: str | None = None,
-        classes: str | None = None,
-        disabled: bool = False,
     ) -> None:
         """`empty` is what is shown while there are no blocks."""
-        super().__init__(name=name, id=id, classes=classes, disabled=disabled)
+        super().__init__(id=id)
         self._empty = tuple(empty)
         self._palette: Palette | None = None
         self._base: Style | None = None

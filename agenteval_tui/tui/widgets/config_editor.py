@@ -103,10 +103,7 @@ class ConfigEditor(ExactTextArea):
         text: str = "",
         *,
         read_only: bool = False,
-        name: str | None = None,
         id: str | None = None,
-        classes: str | None = None,
-        disabled: bool = False,
     ) -> None:
         """`read_only`: the text can be read and selected, not edited."""
         self._diagnostics: tuple[Diagnostic, ...] = ()
@@ -136,10 +133,7 @@ class ConfigEditor(ExactTextArea):
             show_line_numbers=True,
             highlight_cursor_line=False,
             max_checkpoints=200,
-            name=name,
             id=id,
-            classes=classes,
-            disabled=disabled,
         )
         self.cursor_blink = False
         self.indent_width = INDENT
@@ -188,13 +182,8 @@ class ConfigEditor(ExactTextArea):
 
     def apply_fix(self, fix: Fix) -> None:
         """Make the edits of a fix, as one step of undo; the cursor goes behind the last edit."""
-        if not fix.edits:
-            return
-        old = self.text
-        start = min(edit.start for edit in fix.edits)
-        end = max(edit.end for edit in fix.edits)
-        new = fix.apply(old)
-        self._edit_range(start, end, new[start : len(new) - (len(old) - end)])
+        if fix.edits:
+            self._make_edits(fix)
 
     def go_to(self, offset: int) -> None:
         """Put the cursor on character `offset` of the text and show it."""
@@ -360,13 +349,9 @@ class ConfigEditor(ExactTextArea):
         self._popup_there().open_at(self.cursor_screen_offset, lambda room: completion_lines(items, chosen, room))
 
     def _take(self, item: Completion) -> None:
-        old = self.text
         if not item.edits:
             return
-        start = min(edit.start for edit in item.edits)
-        end = max(edit.end for edit in item.edits)
-        new = item.apply(old)
-        self._edit_range(start, end, new[start : len(new) - (len(old) - end)])
+        self._make_edits(item)
         self.close_popup()
         self.go_to(item.cursor)
 
@@ -554,6 +539,13 @@ class ConfigEditor(ExactTextArea):
         self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
         self._changed = changed_lines(self._saved, self.document.lines) if self._saved is not None else frozenset()
 
+    def _make_edits(self, edited: Fix | Completion) -> None:
+        """Edits of several places, as one: what is between the first and the last of them is replaced as a whole."""
+        old, new = self.text, edited.apply(self.text)
+        start = min(edit.start for edit in edited.edits)
+        end = max(edit.end for edit in edited.edits)
+        self._edit_range(start, end, new[start : len(new) - (len(old) - end)])
+
     def _edit_range(self, start: int, end: int, text: str) -> None:
         self._refreshed()
         self.history.checkpoint()
@@ -573,8 +565,8 @@ class Popup(LineBlock):
 
     DEFAULT_CSS = Path(__file__).with_name("popup.tcss").read_text(encoding="utf-8")
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.display = False
 
     def open_at(self, place: Offset, make: Callable[[int], Sequence[Line]]) -> None:

@@ -111,11 +111,11 @@ class ExactDocument(Document):
 class HangingWrap(WrappedDocument):
     """A document in rows, with a hanging indent. Cells count from the left edge of the text, indents included."""
 
-    def __init__(self, document: DocumentBase, width: int = 0, tab_width: int = 2) -> None:
+    def __init__(self, document: DocumentBase) -> None:
         # Not the library's own: it wraps in a way of its own, of which nothing is used.
         self.document = document
         self.rows = WrappedLines()
-        self.wrap(width, tab_width)
+        self.wrap(0)
 
     @property
     def lines(self) -> list[list[str]]:

@@ -42,8 +42,8 @@ class LinesView(ScrollView, can_focus=True):
             """The view that was clicked."""
             return self.view
 
-    def __init__(self, *, follow: bool = False, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, follow: bool = False, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.follow = follow
         self._make: Callable[[int], Sequence[Line]] = lambda width: ()
         self._lines: Sequence[Line] = ()

@@ -31,17 +31,16 @@ Width = Literal["small", "medium", "large"]
 class Section(LineBlock):
     """A rule with a title: `├─ preview ─────┤`."""
 
-    def __init__(self, title: Text, more: Text = "", *, id: str | None = None) -> None:
+    def __init__(self, title: Text, *, id: str | None = None) -> None:
         super().__init__(self._rule, id=id, classes="edge")
         self._title = title
-        self._more = more
 
     def retell(self) -> None:
         """Its title may be another now."""
         self.show(self._rule)
 
     def _rule(self, width: int) -> list[Line]:
-        return [section_rule(_said(self._title), width, _said(self._more))]
+        return [section_rule(_said(self._title), width)]
 
 
 @drop_messages(is_too_late)

@@ -71,13 +71,10 @@ class TranscriptView(BlocksView, can_focus=True):
         *,
         marks: Sequence[Mark] = (),
         empty: Sequence[Line] = (),
-        name: str | None = None,
         id: str | None = None,
-        classes: str | None = None,
-        disabled: bool = False,
     ) -> None:
         """`empty` is what is shown while there are no messages."""
-        super().__init__(empty=empty, name=name, id=id, classes=classes, disabled=disabled)
+        super().__init__(empty=empty, id=id)
         self._transcript = transcript or Transcript()
         self._marks: Sequence[Mark] = marks
         self._folds: dict[BlockKey, bool] = {}

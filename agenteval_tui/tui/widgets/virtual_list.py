@@ -129,13 +129,10 @@ class VirtualList(ScrollView, can_focus=True):
         source: RowSource | None = None,
         *,
         empty: Sequence[Line] = (),
-        name: str | None = None,
         id: str | None = None,
-        classes: str | None = None,
-        disabled: bool = False,
     ) -> None:
         """`empty` is what is shown while there are no rows: say what to do next."""
-        super().__init__(name=name, id=id, classes=classes, disabled=disabled)
+        super().__init__(id=id)
         self._source: RowSource = source or Rows((), lambda thing, width: ())
         # Told of a click on row and column before it chooses: True when there was a sign that means something else.
         self.on_sign: Callable[[int, int], bool] | None = None
