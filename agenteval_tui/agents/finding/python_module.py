@@ -272,7 +272,7 @@ class Modules:
         return ""
 
     def _text_of_settings(self, module: Module, node: ast.Attribute, depth: int) -> str:
-        """The text that `settings.PREFIX` has by default, of an object of a class of the project."""
+        """The text that `node`, an attribute of an object such as the settings of an application, has by default."""
         made = self.value(module, node.value, depth)
         cls = self.value(made[0], made[1].func, depth) if made is not None and isinstance(made[1], ast.Call) else None
         if cls is None or not isinstance(cls[1], ast.ClassDef):

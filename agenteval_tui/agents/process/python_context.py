@@ -59,7 +59,7 @@ def refuse_option(request: Request, target: str) -> None:
         raise pieces.WrongTarget(target + problem + "add the parameter `context`, or remove the option")
 
 
-def messages_for(function: Any, name: str, value: Any) -> Any:
+def messages_for(function: Any, name: str, value: Any) -> object:
     """Messages as the parameter's type wants them: of LangChain, or of a class with a role and a content. They stay
     dicts where it declares no such type, and so does any other value."""
     if not isinstance(value, list) or not all(isinstance(each, dict) and "role" in each for each in value):
@@ -93,7 +93,7 @@ def _made_of_fields(kind: type) -> bool:
     return hasattr(kind, "model_validate") or dataclasses.is_dataclass(kind)
 
 
-def declared(function: Any, name: str) -> Any:
+def declared(function: Any, name: str) -> object:
     """The type of a parameter, as the function or class declares it; None where nothing says it."""
     made_by = getattr(function, "__init__", None) if inspect.isclass(function) else function
     hints = signature._hints(made_by)
