@@ -193,7 +193,8 @@ class Form(Vertical):
                 control = self._area(field)
             else:
                 name = f"field-{field.name}"
-                # Not `compact`, which gives each field its styles twice: the stylesheet says what that would.
+                # Not `compact`, which gives each field its styles twice: the stylesheet says what that would. Nor
+                # validated: without a validator, too, each look gives the field its styles once more.
                 control = TextField(
                     field.value, placeholder=field.placeholder, id=name, select_on_focus=False, validate_on=()
                 )

@@ -124,7 +124,7 @@ def _fitted(placements: Sequence[WidgetPlacement], rows: int) -> list[WidgetPlac
     """The same parts in exactly this many rows."""
     heights = [placement.region.height for placement in placements]
     over = sum(heights) - rows
-    scrolls = [number for number, one in enumerate(placements) if one.widget.styles.overflow_y == "auto"]
+    scrolls = [number for number, each in enumerate(placements) if each.widget.styles.overflow_y == "auto"]
     while over > 0 and (tallest := max(scrolls, key=heights.__getitem__, default=-1)) >= 0 and heights[tallest] > 1:
         heights[tallest] -= 1
         over -= 1

@@ -428,4 +428,5 @@ class VirtualList(ScrollView, can_focus=True):
         position = None if key is None else (self.cursor, key)
         if key is not None and position != self._told and self.is_running:
             self.post_message(self.Highlighted(self, self.cursor, key))
+        # Before it runs a message reaches nobody: `on_mount` tells again.
         self._told = position if self.is_running else None
