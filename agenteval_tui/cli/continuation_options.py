@@ -65,8 +65,8 @@ def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Qu
         if not trust_answer(invocation, refused):
             raise
         oracle.trust = True
-    if planned and (said := gone_tools_text(*oracle.gone_tools(questions[0].conversation))):
-        invocation.note(said)
+    if planned and (sentence := gone_tools_text(*oracle.gone_tools(questions[0].conversation))):
+        invocation.note(sentence)
 
 
 def agree_to_price(

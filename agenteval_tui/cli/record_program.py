@@ -409,7 +409,7 @@ def _report(
 def _report_fork(invocation: Invocation, was: RunRow, run: RunRow, recording: Recording, recorded: int) -> None:
     """Print the first request of a replay that is not in its recording (`recorded` requests), and the run's outcome."""
     out = invocation.out
-    requests, served = recording.requests, sum(one.live for one in recording.exchanges)
+    requests, served = recording.requests, sum(exchange.live for exchange in recording.exchanges)
     if recording.missed_at is None:
         if requests and requests < recorded:
             out.line(
@@ -425,8 +425,8 @@ def _report_fork(invocation: Invocation, was: RunRow, run: RunRow, recording: Re
         out.line(f"request {recording.missed_at + 1} is different: ", ("live from here on", "bold"))
         if changed.context:
             out.line("  the model is given another context: ", changes_text(changed.context))
-        for one in changed.differences[:_MISSES]:
-            out.line("  ", one_line(one.said, 300))
+        for difference in changed.differences[:_MISSES]:
+            out.line("  ", one_line(difference.said, 300))
         if len(changed.differences) > _MISSES:
             out.line((f"  and {len(changed.differences) - _MISSES} more", "dim"))
     if run.status != "skipped":

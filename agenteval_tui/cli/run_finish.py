@@ -125,9 +125,9 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
             where=f"execution {execution}",
             fix="name that file with --db",
         ) from error
-    said = progress.view.ended
+    end = progress.view.ended
     # The history may have been too full to take the end in, too.
-    broke = said.message if said is not None and said.status == "failed" and row.status != "failed" else ""
+    broke = end.message if end is not None and end.status == "failed" and row.status != "failed" else ""
     runs = store.runs_of_execution(row.id)
     overall = execution_stats(runs).overall
     if not progress.quiet:

@@ -52,22 +52,22 @@ def run_suites(
     options: PlanOptions,
     ending: Ending,
     reports: ReportFiles,
-    given: dict[str, Any],
+    values: dict[str, Any],
 ) -> int:
-    """Plan and run the suites at `paths`, or print the plan; gives the exit code. `given`: the options of `run` that
+    """Plan and run the suites at `paths`, or print the plan; gives the exit code. `values`: the options of `run` that
     are not in `options` yet."""
     named_tests = named(paths_given(paths))
-    refuse_both(named_tests, given["tests"])
+    refuse_both(named_tests, values["tests"])
     paths = named_tests.paths
-    if not given["plan"]:
+    if not values["plan"]:
         # Before anything runs: a report that can't be written would be known only at the end.
         check_reports(invocation, reports)
     with invocation.store() as store:
-        loaded = load_for_run(invocation, paths, given["tests"], named_tests)
-        given = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
-        options = options_of(store, loaded, given, options)
+        loaded = load_for_run(invocation, paths, values["tests"], named_tests)
+        values = {**values, "tests": values["tests"] or named_tests.chosen(loaded)}
+        options = options_of(store, loaded, values, options)
         plan = plan_of(store, loaded, options)
-        if given["plan"]:
+        if values["plan"]:
             return _show_plan(invocation, store, plan, as_json=reports.on_stdout)
         check_address(invocation, ending.notify, trusted=options.trust)
         _check_baselines(store, ending.baseline, plan)
@@ -179,17 +179,17 @@ def _show_plan(invocation: Invocation, store: Store, plan: Plan, *, as_json: boo
     return 0
 
 
-def options_of(store: Store, loaded: list[LoadedSuite], given: dict[str, Any], options: PlanOptions) -> PlanOptions:
+def options_of(store: Store, loaded: list[LoadedSuite], values: dict[str, Any], options: PlanOptions) -> PlanOptions:
     """The options of a run, with what was given beside them."""
     same = ("tests", "tags", "agent", "variation", "repeat", "timeout", "seed", "judge", "sample", "name", "note")
     return replace(
         options,
-        failed_from=last_of(store, loaded) if given["failed"] else None,
-        cache=given["cache"] or "",
-        early_stop=not given["no_early_stop"],
-        ab=tuple(given["ab"] or ()),
-        meta=meta_of(given["meta"]),
-        **{name: given[name] for name in same},
+        failed_from=last_of(store, loaded) if values["failed"] else None,
+        cache=values["cache"] or "",
+        early_stop=not values["no_early_stop"],
+        ab=tuple(values["ab"] or ()),
+        meta=meta_of(values["meta"]),
+        **{name: values[name] for name in same},
     )
 
 

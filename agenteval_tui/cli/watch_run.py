@@ -69,22 +69,22 @@ def watch(
     paths: tuple[Path, ...],
     options: PlanOptions,
     reports: ReportFiles,
-    given: dict[str, Any],
+    values: dict[str, Any],
 ) -> int:
     """Watch the code of the agents of these suites; gives the exit code."""
     if STDIN in paths:
         raise AgentevalError("a suite on standard input can't be watched", fix="write it into a file first")
-    if given["watch_live"] and options.max_cost is None:
+    if values["watch_live"] and options.max_cost is None:
         raise AgentevalError("--watch-live may ask models after each save", fix="limit that: --max-cost USD")
     named_tests = named(paths_given(paths))
-    refuse_both(named_tests, given["tests"])
+    refuse_both(named_tests, values["tests"])
     trusted = options.trust
     with invocation.store() as store:
 
         def plans() -> Plan:
             nonlocal trusted
-            loaded = load_for_run(invocation, named_tests.paths, given["tests"], named_tests)
-            chosen = {**given, "tests": given["tests"] or named_tests.chosen(loaded)}
+            loaded = load_for_run(invocation, named_tests.paths, values["tests"], named_tests)
+            chosen = {**values, "tests": values["tests"] or named_tests.chosen(loaded)}
             planned = options_of(store, loaded, chosen, replace(options, trust=trusted))
             permitted = plan_with_permission(invocation, plan_of(store, loaded, planned))
             # What was permitted once holds for each plan of this watch: a save must not ask again.
@@ -96,12 +96,12 @@ def watch(
             store,
             plans,
             WatchOptions(
-                live=given["watch_live"],
-                once=given["once"],
+                live=values["watch_live"],
+                once=values["once"],
                 as_json=reports.on_stdout,
-                tools_recorded=given["recorded_tools"],
+                tools_recorded=values["recorded_tools"],
                 max_cost=options.max_cost,
-                steered=given["steer"],
+                steered=values["steer"],
             ),
         )
 

@@ -17,7 +17,7 @@ CEILINGS = {
     "agents": 0.7,
     "analysis": 0.7,
     "api": 0.5,
-    "cli": 1.7,
+    "cli": 0.9,
     "extensions": 0.4,
     "formats": 0.9,
     "grading": 0.4,

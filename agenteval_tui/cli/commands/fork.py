@@ -81,7 +81,7 @@ _ROLES = ("user", "assistant", "system")
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
+def command(invocation: Invocation, /, reference: str, **values: Any) -> int:
     """Continue RUN from a step, with something changed, and see what happens.
 
     RUN is the id of a run or a part of it, or a test's id (its newest run). The agent gets the conversation up to the
@@ -92,39 +92,44 @@ def command(invocation: Invocation, /, reference: str, **given: Any) -> int:
 
     The exit code is 0 if the agent was asked, whatever the results are.
     """
-    if given["insert"] is not None:
-        role, equals, text = given["insert"].partition("=")
+    if values["insert"] is not None:
+        role, equals, text = values["insert"].partition("=")
         if role not in _ROLES or not equals:
             raise click.BadParameter("write ROLE=TEXT; ROLE is user, assistant or system", param_hint="--insert")
-        given["insert"] = {"role": role, "text": text}
-    return _fork(invocation, reference, given)
+        values["insert"] = {"role": role, "text": text}
+    return _fork(invocation, reference, values)
 
 
-def _fork(invocation: Invocation, reference: str, given: dict[str, Any]) -> int:
-    """Run the continuations and print their outcomes. `given`: the options of the command. Returns the exit code."""
-    asking, save_test, save_system = Asking.taken(given), given.pop("save_test"), given.pop("save_system")
-    changes, sweep = _changes(given), given.pop("sweep")
+def _fork(invocation: Invocation, reference: str, values: dict[str, Any]) -> int:
+    """Run the continuations and print their outcomes. `values`: the options of the command. Returns the exit code."""
+    asking, save_test, save_system = Asking.taken(values), values.pop("save_test"), values.pop("save_system")
+    changes, sweep = _changes(values), values.pop("sweep")
     with invocation.store() as store:
         row = invocation.references(store).run(reference)
-        if given["at"] is None and not changes and sweep is None and not given["agent"]:
+        if values["at"] is None and not changes and sweep is None and not values["agent"]:
             return _stored(invocation, store, row, as_json=asking.as_json)
-        request = ForkRequest(row.id, changes=changes, sweep=() if sweep is None else tuple(read_sweep(sweep)), **given)
+        request = ForkRequest(
+            row.id, changes=changes, sweep=() if sweep is None else tuple(read_sweep(sweep)), **values
+        )
         transcript = store.transcript(row.id)
         questions = questions_of(transcript, request.at, request.changes, request.sweep)
         if request.agent:
-            questions = [replace(one, label=agent_label(request.agent, one.edits, one.label)) for one in questions]
+            questions = [
+                replace(question, label=agent_label(request.agent, question.edits, question.label))
+                for question in questions
+            ]
         shower = _Continuations(invocation, questions, silent=asking.as_json)
         oracle = Oracle(store, row, request, title=_title(row, questions), emit=shower.apply, agent=request.agent)
         shower.oracle = oracle
         if not oracle.source.stored.run.specs:
             invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")
-        unseen = max((one.unseen for one in questions), default=0)
-        only_told = max((one.only_told for one in questions), default=0)
+        unseen = max((question.unseen for question in questions), default=0)
+        only_told = max((question.only_told for question in questions), default=0)
         if (unseen or only_told) and not asking.as_json:
             without = f"without {count(unseen, 'message')}, or with a shorter text" if unseen else ""
             more = f"with {count(only_told, 'message')} that the transcript does not have" if only_told else ""
             invocation.note(f"sent as the model saw it: {'; '.join(filter(None, (without, more)))}")
-        gone = dict.fromkeys(name for one in questions for name in one.conversation.unseen_tools)
+        gone = dict.fromkeys(name for question in questions for name in question.conversation.unseen_tools)
         if gone and not asking.as_json:
             words = f"the model was not offered {listed(tuple(gone))} at this point"
             offered = takes_tools(oracle.source.agent)
@@ -136,8 +141,8 @@ def _fork(invocation: Invocation, reference: str, given: dict[str, Any]) -> int:
         planned = oracle.plan(questions, request.n)
         takes = oracle.price(questions, request.n)
         requests = sum(
-            len(runs) * requests_left(transcript.messages, one.conversation)
-            for one, runs in zip(questions, planned.missing, strict=True)
+            len(runs) * requests_left(transcript.messages, question.conversation)
+            for question, runs in zip(questions, planned.missing, strict=True)
         )
         if planned.runs:
             words = price_text(takes, requests)
@@ -157,10 +162,10 @@ def _fork(invocation: Invocation, reference: str, given: dict[str, Any]) -> int:
             invocation.out.view(forks_view(forks))
         _keep(invocation, oracle, questions, save_test, save_system)
         if not asking.as_json and not invocation.quiet and oracle.execution_id:
-            one = next((answer.run.id for branch in forks.branches for answer in branch.answers), "")
-            if one:
+            example = next((answer.run.id for branch in forks.branches for answer in branch.answers), "")
+            if example:
                 invocation.note(
-                    f"agenteval show {short_id(row.id)} --diff {short_id(one)}{invocation.db_option} "
+                    f"agenteval show {short_id(row.id)} --diff {short_id(example)}{invocation.db_option} "
                     "compares it step by step"
                 )
         return INTERRUPTED if interrupted else 0
@@ -213,10 +218,10 @@ def _keep(
 # From options to questions
 
 
-def _changes(given: dict[str, Any]) -> dict[str, Any]:
+def _changes(values: dict[str, Any]) -> dict[str, Any]:
     """Takes the changes out of a command's options: by name (`edits.CHANGES`). Raises `AgentevalError`."""
     sets, drop, insert, system, without = (
-        given.pop(name) for name in ("sets", "drop", "insert", "system", "without_tools")
+        values.pop(name) for name in ("sets", "drop", "insert", "system", "without_tools")
     )
     changes: dict[str, Any] = dict(map(_assigned, sets))
     if system is not None:
@@ -262,8 +267,8 @@ class _Continuations:
         if self._silent or not isinstance(event, Graded) or self.oracle is None:
             return
         branch = self.oracle.branches.get(event.run, 0)
-        one = self._questions[branch]
-        named = f"{one_line(one.label or f'branch {branch + 1}', 40)}: " if len(self._questions) > 1 else ""
+        question = self._questions[branch]
+        named = f"{one_line(question.label or f'branch {branch + 1}', 40)}: " if len(self._questions) > 1 else ""
         sign = SIGNS.get(event.outcome, "·")
         failed = f"  {one_line(event.failed[0][0], 80)}" if event.failed else ""
         self._out.line((f"  {sign} ", STYLES.get(event.outcome, "dim")), f"{named}{event.outcome}", (failed, "dim"))

@@ -44,7 +44,7 @@ from agenteval_tui.history.store import Store
 @click.option("--json", "as_json", is_flag=True, help="Print what was imported as one JSON list.")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, files: tuple[Path, ...], to: Path | None, as_json: bool, **given: Any) -> int:
+def command(invocation: Invocation, /, files: tuple[Path, ...], to: Path | None, as_json: bool, **values: Any) -> int:
     """Import FILES, or the files in a folder, of other tools; `-` is standard input.
 
     Runs: Inspect logs (.eval, .json), results of promptfoo, DeepEval, tau-bench, tau2-bench and BFCL, logs of OpenAI's
@@ -60,7 +60,7 @@ def command(invocation: Invocation, /, files: tuple[Path, ...], to: Path | None,
     These criteria are marked as derived: they say why a run failed, and never change how it ended.
     """
     only_once(*files)
-    options = ImportOptions(**given)
+    options = ImportOptions(**values)
     if STDIN not in files:
         return _import(invocation, files, to, options, as_json=as_json)
     with standard_input_file(invocation, "a recording") as read:
@@ -112,12 +112,12 @@ def _import(
     return 2 if any(imported.error is not None and Path(imported.file) in named for imported in done) else 0
 
 
-def _files(given: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
+def _files(values: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
     """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format. Then
     what was passed over in the folders, a line each."""
     files: list[tuple[Path, bool]] = []
     passed_over: list[str] = []
-    for path in given:
+    for path in values:
         if not path.is_dir():
             files.append((path, False))
             continue

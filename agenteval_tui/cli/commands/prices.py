@@ -93,9 +93,9 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
     changed = [change for change in done.changes if change.before is not None]
     if changed:
         out.line((_UNIT, "dim"))
-    for one in changed[:_SHOWN]:
-        assert one.before is not None
-        out.line(f"{one_line(one.model, 60)}: ", (_words(one.before), "dim"), f" -> {_words(one.after)}")
+    for change in changed[:_SHOWN]:
+        assert change.before is not None
+        out.line(f"{one_line(change.model, 60)}: ", (_words(change.before), "dim"), f" -> {_words(change.after)}")
     if len(changed) > _SHOWN:
         out.line((f"and {len(changed) - _SHOWN} more (--json lists all)", "dim"))
     out.line(
@@ -119,15 +119,15 @@ def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]
         listed = tuple(
             ListedPrice(
                 model=model,
-                name="" if one is None else one.name,
-                source=None if one is None else one.source,
-                price=None if one is None else one.price,
+                name="" if known_price is None else known_price.name,
+                source=None if known_price is None else known_price.source,
+                price=None if known_price is None else known_price.price,
             )
-            for model, one in found
+            for model, known_price in found
         )
         invocation.out.json(ListedPrices(prices=listed))
         return
-    rows = [_row(model, one) for model, one in found]
+    rows = [_row(model, known_price) for model, known_price in found]
     widths = [max(len(row[place]) for row in (_HEAD, *rows)) for place in range(len(_HEAD) - 1)]
     invocation.out.line(_UNIT)
     invocation.out.line((_cells(_HEAD, widths), "dim"))

@@ -22,13 +22,13 @@ from agenteval_tui.runs.plan.options import PlanOptions
 @all_projects("--all")
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, execution: str, errors: bool, **given: Any) -> int:
+def command(invocation: Invocation, /, execution: str, errors: bool, **values: Any) -> int:
     """Run the rest of execution ID (`last`, the default, is the newest) after a crash, a cancel or a limit.
 
     Finished runs are not repeated or paid for again. The others run as planned; a limit given here covers the whole
     execution, including what it has already used. Progress, reports and exit codes are those of `run`.
     """
-    options, ending, reports = execution_options(given)
+    options, ending, reports = execution_options(values)
 
     # As in `run`: the options are read without what executes.
     from agenteval_tui.cli.run_suites import resume

@@ -48,8 +48,8 @@ class _Run(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        given = ["--cache=first" if argument == "--cache" else argument for argument in args[:end]]
-        return super().parse_args(ctx, [*given, *args[end:]])
+        values = ["--cache=first" if argument == "--cache" else argument for argument in args[:end]]
+        return super().parse_args(ctx, [*values, *args[end:]])
 
 
 @click.command("run", cls=_Run)
@@ -115,7 +115,7 @@ class _Run(click.Command):
 @report_options
 @common_options
 @pass_invocation
-def command(invocation: Invocation, /, paths: tuple[Path, ...], resume: str | None, **given: Any) -> int:
+def command(invocation: Invocation, /, paths: tuple[Path, ...], resume: str | None, **values: Any) -> int:
     """Run the suites at PATH (files or folders; FILE::TEST: one test; default: the current folder) and grade what the
     agents do.
 
@@ -126,31 +126,31 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], resume: str | No
     Every run is in the history as soon as it ends. Ctrl-C cancels the runs in progress and keeps the finished ones; if
     the terminal is lost, the execution continues (`agenteval attach`). In a pipe, everything happens in this process.
     """
-    options, ending, reports = execution_options(given)
+    options, ending, reports = execution_options(values)
     if resume is None:
-        _check(given, ending, reports)
+        _check(values, ending, reports)
         if STDIN in paths and ending.detach:
             raise AgentevalError("a suite on standard input can't be detached", fix="write it into a file first")
     else:
-        _check_resumed(paths, given)
+        _check_resumed(paths, values)
 
-    if given["watch"]:
+    if values["watch"]:
         # It reads the models' protocols: 100 ms for who runs tests.
         from agenteval_tui.cli import watch_run
 
-        return watch_run.watch(invocation, paths, options, reports, given)
+        return watch_run.watch(invocation, paths, options, reports, values)
 
     # A second lazy boundary: what executes loads five times what the options need, and --help took 0.3 s with it.
     from agenteval_tui.cli import run_suites
 
     if resume is None:
-        return run_suites.run_suites(invocation, paths, options, ending, reports, given)
+        return run_suites.run_suites(invocation, paths, options, ending, reports, values)
     return run_suites.resume(invocation, resume, options, ending, reports)
 
 
-def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
+def _check_resumed(paths: tuple[Path, ...], values: dict[str, Any]) -> None:
     """Raise `AgentevalError` where `--resume` stands beside what says which runs there are."""
-    wrong = [_CHOICES[name] for name, value in given.items() if value]
+    wrong = [_CHOICES[name] for name, value in values.items() if value]
     if paths or wrong:
         what = wrong[0] if wrong else str(paths[0])
         raise AgentevalError(
@@ -158,10 +158,10 @@ def _check_resumed(paths: tuple[Path, ...], given: dict[str, Any]) -> None:
         )
 
 
-def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
+def _check(values: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where options do not go together."""
-    _check_watch(given, ending, reports)
-    if given["plan"]:
+    _check_watch(values, ending, reports)
+    if values["plan"]:
         if ending.detach:
             raise AgentevalError("--plan runs nothing, so --detach has nothing to start", fix="give only one")
         written = [kind for kind, name in reports.files if (kind, name) != ("json", "-")]
@@ -169,9 +169,9 @@ def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
             raise AgentevalError(
                 f"--plan runs nothing that --{written[0]} could report", fix="for the plan itself: --json -"
             )
-    if given["ab"]:
+    if values["ab"]:
         for name in ("agent", "variation"):
-            if given[name] is not None:
+            if values[name] is not None:
                 raise AgentevalError(f"--ab and --{name} can't be used together", fix=f"leave out --{name}")
         if name := ending.baseline.first:
             raise AgentevalError(
@@ -180,14 +180,14 @@ def _check(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
             )
 
 
-def _check_watch(given: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
+def _check_watch(values: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where an option does not go together with `--watch`, or needs it."""
-    if not given["watch"]:
+    if not values["watch"]:
         for name in ("watch_live", "once", "recorded_tools", "steer"):
-            if given[name]:
+            if values[name]:
                 raise AgentevalError(f"{_CHOICES[name]} is for --watch only", fix="give both")
         return
-    wrong = [_CHOICES[name] for name in ("plan", "failed", "ab", "cache", "sample") if given[name]]
+    wrong = [_CHOICES[name] for name in ("plan", "failed", "ab", "cache", "sample") if values[name]]
     wrong += ["--detach"] * ending.detach
     wrong += [f"--{kind} {name}" for kind, name in reports.files if (kind, name) != ("json", "-")]
     if wrong:
