@@ -1,8 +1,8 @@
-"""JSON values: other texts and numbers in them, and how deep they may be nested."""
+"""JSON values: what is in them, other texts and numbers, and how deep they may be nested."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 
@@ -19,6 +19,13 @@ def with_leaves(value: object, change: Callable[[Any], object]) -> object:
 def with_texts(value: object, change: Callable[[str], object]) -> Any:
     """The same, with `change` made to texts only."""
     return with_leaves(value, lambda leaf: change(leaf) if isinstance(leaf, str) else leaf)
+
+
+def value_at(value: Any, path: Iterable[str | int]) -> Any:
+    """What a path of keys and numbers leads to. Raises LookupError, TypeError where it leads nowhere."""
+    for step in path:
+        value = value[step]
+    return value
 
 
 DEEPEST = 200

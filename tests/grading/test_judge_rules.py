@@ -13,6 +13,7 @@ from agenteval_tui.grading.metrics.judge_reading import UnreadableError, read_ju
 from agenteval_tui.grading.metrics.judge_scale import SCALES, median, read_verdict
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.sentences import score_phrase
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -80,6 +81,6 @@ def test_reasons_are_read_in_the_forms_that_judges_use() -> None:
 def test_medians_and_verdicts_in_figures() -> None:
     assert [median([3, 1]), median([5, 1, 2]), median([1, 2, 4, 9])] == [2, 2, 3]
     assert [read_verdict(1), read_verdict("0"), read_verdict(True)] == [True, False, True]
-    assert SCALES["pass_fail"].written(1) == "pass"
-    assert SCALES["pass_fail"].written(0) == "fail"
-    assert SCALES["one_to_five"].written(4) == "4 of 1..5"
+    assert score_phrase(("pass_fail", 0, 1), 1) == "pass"
+    assert score_phrase(("pass_fail", 0, 1), 0) == "fail"
+    assert score_phrase(("one_to_five", 1, 5), 4) == "4 of 1..5"

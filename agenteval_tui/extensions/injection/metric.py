@@ -11,7 +11,7 @@ from agenteval_tui.core.errors import line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
-from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric, with_evidence
+from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.transcripts.model import ToolCall
 from agenteval_tui.transcripts.observed import ObservedKind
@@ -40,7 +40,7 @@ class Injection(Metric):
         score = 1.0 if passed else 0.0
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, self._evidence(value, start, calls))
+        return self.result(passed, score, self._evidence(value, start, calls))
 
     def _evidence(self, value: Value, start: int, calls: list[tuple[int, str]]) -> Iterator[Evidence]:
         canary, group = self.canary, "Injection"

@@ -10,7 +10,7 @@ from pydantic import Field
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, expected_text, with_evidence
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, expected_text
 from agenteval_tui.grading.near_miss import nearest
 from agenteval_tui.grading.results import Evidence, MetricResult, as_evidence
 
@@ -47,7 +47,7 @@ class Lexical(Metric):
             passed = score >= self.min - 1e-9
             if not context.explain:
                 return self.result(passed, score)
-            return with_evidence(self, passed, score, (self._evidence(value, other, score, passed),))
+            return self.result(passed, score, (self._evidence(value, other, score, passed),))
 
         return check
 

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
-from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, abbreviate, with_evidence
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, abbreviate
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.tokenization import Word, count_sentences, spoken_texts, words_without_markup
 
@@ -44,7 +44,7 @@ class Readability(Metric):
         score = 1.0 if passed else self.max_grade / level
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, (self._evidence(value, level, passed),))
+        return self.result(passed, score, (self._evidence(value, level, passed),))
 
     def _evidence(self, value: Value, level: float, passed: bool) -> Evidence:
         words = words_without_markup(value.text)

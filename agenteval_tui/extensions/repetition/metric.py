@@ -11,7 +11,7 @@ from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
-from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric, with_evidence
+from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.tokenization import Word, spoken_texts, words_without_markup
 
@@ -39,7 +39,7 @@ class Repetition(Metric):
         score = 1.0 if passed else 1.0 - ratio
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, (self._evidence(value, counts, ratio, passed),))
+        return self.result(passed, score, (self._evidence(value, counts, ratio, passed),))
 
     def _evidence(self, value: Value, counts: Counter[str], ratio: float, passed: bool) -> Evidence:
         words = words_without_markup(value.text)

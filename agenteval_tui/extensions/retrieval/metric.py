@@ -11,7 +11,7 @@ from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, JsonValue, ListValue, Value
-from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, with_evidence
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 
 _MINIMUMS = ("precision", "recall", "f1", "mrr", "ndcg")
@@ -56,7 +56,7 @@ class Retrieval(Metric):
         passed = all(held)
         if not context.explain:
             return self.result(passed, figures.f1)
-        return with_evidence(self, passed, figures.f1, self._evidence(documents, figures, value))
+        return self.result(passed, figures.f1, self._evidence(documents, figures, value))
 
     def _evidence(self, documents: Sequence[str], figures: RetrievalScores, value: Value) -> Iterator[Evidence]:
         minimums = dict(self._minimums())

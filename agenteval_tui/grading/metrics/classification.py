@@ -10,7 +10,7 @@ from pydantic import Field
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
-from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, expected_text, with_evidence
+from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, expected_text
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, as_evidence
 
 CONDITION = "label"
@@ -37,7 +37,7 @@ class Classification(Metric):
         score = 1.0 if passed else 0.0
         if not context.explain:
             return self.result(passed, score)
-        return with_evidence(self, passed, score, (self._evidence(expected, label, passed, value),))
+        return self.result(passed, score, (self._evidence(expected, label, passed, value),))
 
     def _fold(self, label: str) -> str:
         return label.lower() if self.ignore_case else label

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from agenteval_tui.core.json_values import value_at
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.code_fences import fenced_blocks
 from agenteval_tui.grading.codes import Code
@@ -24,9 +25,8 @@ from agenteval_tui.grading.json_reading import (
     read_json,
 )
 from agenteval_tui.grading.metrics.json_schema import Schema, UnresolvedError, only_annotations
-from agenteval_tui.grading.metrics.json_schema import Schema as Compiled
 from agenteval_tui.grading.metrics.matchers import same_json, type_of
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome, Span, kept_value
 from agenteval_tui.grading.sentences import dotted_path, evidence_sentence
@@ -75,10 +75,7 @@ class Json(Metric):
         return "equals" in self.model_fields_set
 
     def compile(self) -> Check:
-        schema: Schema | None = None
-        if self.schema_ is not None:
-            schema = Compiled(self.schema_)
-        return _CompiledJson(self, schema)
+        return _CompiledJson(self, None if self.schema_ is None else Schema(self.schema_))
 
     def findings(self) -> Iterator[ConfigWarning]:
         if self.required_keys == []:
@@ -157,7 +154,7 @@ class _CompiledJson:
         except NotJsonError as problem:
             if not context.explain:
                 return self._quick(False, 0.0)
-            return with_evidence(metric, False, 0.0, (_no_json(value, problem),))
+            return metric.result(False, 0.0, (_no_json(value, problem),))
         except UnreadableJsonError as problem:
             return metric.error_from(problem)
         return self._judged(data, source, context)
@@ -166,7 +163,7 @@ class _CompiledJson:
         """The first object of a text that is as it should be; else the one that is nearest to it."""
         nearest: MetricResult | None = None
         for start, end, data in objects_in(value.text):
-            metric_result = self._judged(data, _Piece(value, start, end).source, context)
+            metric_result = self._judged(data, _piece(value, start, end), context)
             if metric_result.outcome is not Outcome.FAILED:
                 return metric_result
             if nearest is None or (metric_result.score or 0.0) > (nearest.score or 0.0):
@@ -189,7 +186,7 @@ class _CompiledJson:
             passed = all(part == 1.0 for part in parts)
             if not context.explain:
                 return self._quick(passed, score)
-            return with_evidence(metric, passed, score, self._evidence(data, source))
+            return metric.result(passed, score, self._evidence(data, source))
         except UnresolvedError as problem:
             return metric.error_from(problem)
 
@@ -232,7 +229,7 @@ class _CompiledJson:
                     fields={"key": key},
                 )
                 continue
-            fields = {"key": key, "path": list(path), "there": content_fields(_at(data, path))}
+            fields = {"key": key, "path": list(path), "there": content_fields(value_at(data, path))}
             yield Evidence(
                 name, passed=False, expected=key, near=place(path), group=group, code=Code.MISSING, fields=fields
             )
@@ -264,16 +261,9 @@ class _CompiledJson:
                 )
 
 
-class _Piece:
+def _piece(value: Value, start: int, end: int) -> JsonSource:
     """A piece of a text that is JSON."""
-
-    def __init__(self, value: Value, start: int, end: int) -> None:
-        self._value = value
-        self._start = start
-        self.source = JsonSource(value.text[start:end], self._spans)
-
-    def _spans(self, start: int, end: int) -> tuple[Span, ...]:
-        return self._value.spans(self._start + start, self._start + end)
+    return JsonSource(value.text[start:end], lambda first, last: value.spans(start + first, start + last))
 
 
 def _data(value: Value) -> tuple[Any, JsonSource | None]:
@@ -320,12 +310,6 @@ def _kept(data: object) -> object:
     except UnreadableJsonError:
         return shown(data, 300) if not isinstance(data, list | Mapping) else keys_of(data)
     return data if len(text) <= 2000 else text
-
-
-def _at(data: Any, path: Path) -> object:
-    for step in path:
-        data = data[step]
-    return data
 
 
 # Where two JSON values differ

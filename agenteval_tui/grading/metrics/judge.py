@@ -49,6 +49,7 @@ from agenteval_tui.grading.regex_search import PatternError, SlowPatternError
 from agenteval_tui.grading.remote import RemoteMetric, UnusableError, replies_as_evidence
 from agenteval_tui.grading.remote_requests import AskKind, RemoteCall, RemoteRequest, Reply
 from agenteval_tui.grading.results import Evidence, MetricResult, Outcome
+from agenteval_tui.grading.sentences import score_phrase
 from agenteval_tui.transcripts.observed import ObservedKind
 
 See = Literal["output", "prompt", "transcript", "tools", "expected"]
@@ -338,9 +339,9 @@ class Judge(RemoteMetric):
         least = scale.low + self.threshold * (scale.high - scale.low)
         # The reasons of the vote that is nearest to the median: they fit the figure that is shown.
         closest = min(judgments, key=lambda judgment: abs(judgment.score - raw))
-        measured = {"measure": "score", "scale": [scale.name, scale.low, scale.high]}
+        measured: dict[str, Any] = {"measure": "score", "scale": [scale.name, scale.low, scale.high]}
         fields: dict[str, Any] = {**measured, "score": raw, "least": least, "reasoning": closest.reasoning[:_LINE]}
-        code, expected = Code.WITHIN if reached else Code.TOO_LOW, f">= {scale.written(least)}"
+        code, expected = Code.WITHIN if reached else Code.TOO_LOW, f">= {score_phrase(measured['scale'], least)}"
         evidence = [Evidence("score", reached, "", expected, _figure(scale, raw), code=code, fields=fields)]
         for name in self.dimensions or ():
             figure = medians[name]

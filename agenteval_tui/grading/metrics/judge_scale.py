@@ -74,12 +74,6 @@ class Scale(Struct, frozen=True):
         """The score of a share 0..1."""
         return self.low + share * (self.high - self.low)
 
-    def written(self, score: float) -> str:
-        """The score as people say it: "4 of 1..5", "pass"."""
-        if self.name == "pass_fail" and score in (0, 1):
-            return "pass" if score else "fail"
-        return f"{score:.4g} of {self.low:g}..{self.high:g}"
-
 
 SCALES: dict[str, Scale] = {
     "pass_fail": Scale("pass_fail", 0, 1, 0.7, "true or false", "true"),

@@ -20,7 +20,6 @@ from agenteval_tui.grading.metrics.metric import (
     ConfigWarning,
     Metric,
     quick_results,
-    with_evidence,
 )
 from agenteval_tui.grading.near_miss import nearest
 from agenteval_tui.grading.placeholders import text_of
@@ -84,7 +83,7 @@ class Keywords(Metric):
                 )
                 # One keyword alone decides nothing then.
                 lines[1:] = [_undecided(line) for line in lines[1:]]
-            return with_evidence(self, passed, share, lines)
+            return self.result(passed, share, lines)
 
         return check
 

@@ -12,7 +12,7 @@ from agenteval_tui.core.errors import line_of
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
-from agenteval_tui.grading.metrics.metric import SPANS, Check, ConfigWarning, Metric, with_evidence
+from agenteval_tui.grading.metrics.metric import SPANS, Check, ConfigWarning, Metric
 from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.tokenization import spoken_texts, words_without_markup
 from agenteval_tui.transcripts.model import Transcript
@@ -68,7 +68,7 @@ class Leak(Metric):
                 if context.explain:
                     lines.append(_overlap(runs, overlap, value))
             passed, score = clean == number, clean / number
-            return with_evidence(self, passed, score, lines) if context.explain else self.result(passed, score)
+            return self.result(passed, score, lines) if context.explain else self.result(passed, score)
 
         return check
 

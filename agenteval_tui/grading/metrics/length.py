@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results
 from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.grading.tokenization import count_words, words
 
@@ -44,7 +44,7 @@ class Length(Metric):
             passed, score = all(held), sum(held) / len(held)
             if not context.explain:
                 return quick(passed, score)
-            return with_evidence(self, passed, score, [_evidence(name, bound, sizes, value) for name, bound in bounds])
+            return self.result(passed, score, [_evidence(name, bound, sizes, value) for name, bound in bounds])
 
         return check
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
@@ -294,17 +294,19 @@ def _textual(name: str, operand: str, path: tuple[str | int, ...]) -> Matcher:
 
 
 def _bound(name: str, limit: float) -> Matcher:
-    def number(value: object) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool)
-
     tests: dict[str, tuple[Holds, str]] = {
-        "$gt": (lambda value: number(value) and value > limit, "more than"),
-        "$gte": (lambda value: number(value) and value >= limit, "at least"),
-        "$lt": (lambda value: number(value) and value < limit, "less than"),
-        "$lte": (lambda value: number(value) and value <= limit, "at most"),
+        "$gt": (lambda value: is_number(value) and value > limit, "more than"),
+        "$gte": (lambda value: is_number(value) and value >= limit, "at least"),
+        "$lt": (lambda value: is_number(value) and value < limit, "less than"),
+        "$lte": (lambda value: is_number(value) and value <= limit, "at most"),
     }
     holds, phrase = tests[name]
     return Matcher(holds, f"{phrase} {shown(limit)}")
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a JSON value is a number: Python's bool is one, too."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _article(value: object) -> str:

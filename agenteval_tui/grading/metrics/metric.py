@@ -91,9 +91,7 @@ class Metric(BaseModel):
         """What is contradictory or without effect in the properties."""
         yield from ()
 
-    def result(
-        self, passed: bool, score: float, evidence: tuple[Evidence, ...] = (), message: str = ""
-    ) -> MetricResult:
+    def result(self, passed: bool, score: float, evidence: Iterable[Evidence] = (), message: str = "") -> MetricResult:
         """A result that is a verdict. `score` is 0..1. `message`: words for it where no evidence has any."""
         outcome, kind = Outcome.PASSED if passed else Outcome.FAILED, type(self).__name__
         return MetricResult(
@@ -102,7 +100,7 @@ class Metric(BaseModel):
             outcome=outcome,
             score=score,
             weight=self.weight,
-            evidence=evidence,
+            evidence=tuple(evidence),
             message=message,
         )
 
@@ -152,14 +150,6 @@ def expected_text(text: str | None, context: Context) -> str | None:
     if text is not None or context.expected_value is None:
         return text
     return text_of(json_like(context.expected_value))
-
-
-# A metric's result from its lines of evidence
-
-
-def with_evidence(metric: Metric, passed: bool, score: float, evidence: Iterable[Evidence]) -> MetricResult:
-    """The verdict with its evidence, which says why."""
-    return metric.result(passed, score, tuple(evidence))
 
 
 def quick_results(metric: Metric) -> Quick:

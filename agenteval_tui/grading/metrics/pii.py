@@ -20,7 +20,6 @@ from agenteval_tui.grading.metrics.metric import (
     ConfigWarning,
     Metric,
     quick_results,
-    with_evidence,
 )
 from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.results import Evidence, MetricResult
@@ -61,7 +60,7 @@ class Pii(Metric):
                 return quick(clean == len(kinds), clean / len(kinds))
             lines = [_evidence(kind, value, allowed) for kind in kinds]
             clean = sum(line.passed is True for line in lines)
-            return with_evidence(self, clean == len(kinds), clean / len(kinds), lines)
+            return self.result(clean == len(kinds), clean / len(kinds), lines)
 
         return check
 

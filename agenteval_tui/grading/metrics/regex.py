@@ -12,7 +12,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import RegexText
 from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.extractors.text_response import beginning
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results
 from agenteval_tui.grading.regex_search import Pattern, SlowPatternError, compile_pattern, compile_with_flags
 from agenteval_tui.grading.results import FOUND, Evidence, MetricResult, Span, as_evidence
 
@@ -73,7 +73,7 @@ class Regex(Metric):
             score = 1.0 if passed else 0.0
             if not context.explain:
                 return quick(passed, score)
-            return with_evidence(self, passed, score, (_evidence(pattern, unwanted, value),))
+            return self.result(passed, score, (_evidence(pattern, unwanted, value),))
 
         return check
 

@@ -17,7 +17,6 @@ from agenteval_tui.grading.metrics.metric import (
     Metric,
     Quick,
     quick_results,
-    with_evidence,
 )
 from agenteval_tui.grading.results import Evidence, Fields, MetricResult, Span
 from agenteval_tui.transcripts.model_request import ModelRequest
@@ -72,7 +71,7 @@ class LimitMetric(Metric):
             if context.explain:
                 lines.append(self._line(name, bound, amount, holds, value))
         passed, score = held == len(bounds), held / len(bounds)
-        return with_evidence(self, passed, score, lines) if context.explain else quick(passed, score)
+        return self.result(passed, score, lines) if context.explain else quick(passed, score)
 
     def _line(self, name: str, bound: float, amount: float, holds: bool, value: Value) -> Evidence:
         fields = {**self.about(name, value), "amount": amount, "most": bound}

@@ -221,7 +221,7 @@ def _any(name: str, group: str, side: Side, needles: tuple[tuple[int, str], ...]
             fields = {"side": side}
             yield Evidence(name, True, "", list(texts), matched, spans, group=group, code=Code.PRESENT, fields=fields)
             return
-        misses = [_nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
+        misses = [nearest(value, needle, side, False) for needle in texts[:_NEAR_OF_LIST]]
         near = [(miss, number) for number, miss in enumerate(misses) if miss is not None]
         best, of = max(near, key=lambda pair: pair[0].likeness, default=(None, 0))
         missed = _missed(name, group, list(texts), side, value, best)
@@ -301,12 +301,8 @@ def _look(
             code=code,
             fields=fields,
         )
-    miss = _nearest(value, needle, side, ignore_case) if near else None
+    miss = nearest(value, needle, side, ignore_case) if near else None
     return _missed(name, group, needle, side, value, miss)
-
-
-def _nearest(value: Value, needle: str, side: Side, ignore_case: bool) -> NearMatch | None:
-    return nearest(value, needle, side, ignore_case)
 
 
 def _missed(name: str, group: str, expected: object, side: Side, value: Value, miss: NearMatch | None) -> Evidence:

@@ -20,13 +20,14 @@ from agenteval_tui.grading.metrics.matchers import (
     Matcher,
     compile_matcher,
     is_matcher,
+    is_number,
     plain_value,
     same_json,
     taken_for_matcher,
     type_of,
     usable_arguments,
 )
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results
 from agenteval_tui.grading.near_miss import part_around, would_match
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, kept_value
 from agenteval_tui.grading.sentences import wanted_phrase
@@ -297,18 +298,14 @@ class CompiledToolCheck:
         self.forbidden = tuple(dict.fromkeys(name for name in metric.forbidden_tools or () if name))
         self._forbidden = frozenset(self.forbidden)
         self.none_at_all = metric.tool_call_forbidden
-        self._results: dict[tuple[float, bool], MetricResult] = {}
+        self._quick = quick_results(metric)
 
     def __call__(self, value: Value, context: Context) -> MetricResult:
         calls = value.transcript.tool_calls
         score, passed = self.score(calls)
         if not context.explain:
-            result = self._results.get((score, passed))
-            if result is None:
-                result = self._results[score, passed] = self.metric.result(passed, score)
-            return result
-
-        return self.metric.result(passed, score, tuple(evidence_of(self, calls)))
+            return self._quick(passed, score)
+        return self.metric.result(passed, score, evidence_of(self, calls))
 
     def score(self, calls: tuple[ToolCall, ...]) -> tuple[float, bool]:
         """The score, and whether every part is right."""
@@ -359,11 +356,11 @@ def evidence_of(check: CompiledToolCheck, calls: tuple[ToolCall, ...]) -> Iterat
     # What is nearest is looked for only where something is missing or wrong.
     right = check.score(calls)[1]
     paired = () if right else nearest_calls(check.tools, calls)
-    entries = {pair.call: pair.tool for pair in paired if pair.call is not None and pair.same_name}
+    entries = {pair.call: pair.tool for pair in paired if pair.same_name}
     faulty = _faulty_tools(check, calls, entries)
     for number, tool in enumerate(check.tools):
         own = [(index, call) for index, call in enumerate(calls) if call.name == tool.name]
-        nearest = [pair for pair in paired if pair.tool == number and pair.call is not None]
+        nearest = [pair for pair in paired if pair.tool == number]
         yield _usage(number, tool, own, calls, nearest)
         if tool.expected is not None:
             elsewhere = {index: entries[index] for index, _ in own if entries.get(index, number) != number}
@@ -405,15 +402,15 @@ def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], 
         fields["called"] = list(dict.fromkeys(call.name for call in calls))
         if calls and nearest:
             fields["nearest"] = _nearest(tool, calls, nearest[0])
-            near = tuple(Span("tool", pair.call or 0) for pair in nearest)[:_SPANS]
+            near = tuple(Span("tool", pair.call) for pair in nearest)[:_SPANS]
         return Evidence(name, False, "", phrase, 0, near=near, group="usage", code=Code.NEVER_CALLED, fields=fields)
     passed = tool.usage(times) == 1.0
     if passed:
         return Evidence(name, True, "", phrase, times, spans, group="usage", code=Code.CALLED, fields=fields)
-    others = [pair for pair in nearest if not pair.same_name and pair.call is not None]
+    others = [pair for pair in nearest if not pair.same_name]
     if others:
         fields["perhaps"] = [_named(other, tool, calls) for other in others[:_NEAREST]]
-        near = tuple(Span("tool", other.call or 0) for other in others)
+        near = tuple(Span("tool", other.call) for other in others)
     code = Code.TOO_FEW if times < tool.least else Code.TOO_MANY
     return Evidence(
         name,
@@ -430,7 +427,7 @@ def _usage(number: int, tool: Tool, own: Numbered, calls: tuple[ToolCall, ...], 
 
 def _nearest(tool: Tool, calls: tuple[ToolCall, ...], nearest: Nearest) -> dict[str, Any]:
     """The call of another tool that was meant, perhaps."""
-    name = calls[nearest.call or 0].name
+    name = calls[nearest.call].name
     fields: dict[str, Any] = {"tool": name, "call": nearest.call, "calls": sum(call.name == name for call in calls)}
     if name.lower() == tool.name.lower():
         fields["case"] = True
@@ -440,7 +437,7 @@ def _nearest(tool: Tool, calls: tuple[ToolCall, ...], nearest: Nearest) -> dict[
 
 
 def _named(nearest: Nearest, tool: Tool, calls: tuple[ToolCall, ...]) -> dict[str, Any]:
-    fields: dict[str, Any] = {"call": nearest.call or 0, "tool": calls[nearest.call or 0].name}
+    fields: dict[str, Any] = {"call": nearest.call, "tool": calls[nearest.call].name}
     if tool.expected and not nearest.differences:
         fields["equal"] = True
     return fields
@@ -496,7 +493,7 @@ def _arguments(
     if len(own) > 1 and not all(right for *_, right in judged):
         places = {index: position for position, index, *_ in judged}
         for pair in nearest:
-            yield _paired(number, tool, pair, places[pair.call or 0])
+            yield _paired(number, tool, pair, places[pair.call])
     if len(chosen) < len(judged):
         wrong = sum(not right for *_, right in judged) - sum(not right for *_, right in chosen)
         fields = {"tool": tool.name, "more": len(judged) - len(chosen), "wrong": wrong}
@@ -508,7 +505,7 @@ def _arguments(
 def _paired(number: int, tool: Tool, nearest: Nearest, position: int) -> Evidence:
     """Which of several calls an expected call is, or is nearest to: said beside the verdict, not part of it."""
     expected = {argument.name: argument.said for argument in tool.expected or ()}
-    place = (Span("tool", nearest.call or 0),)
+    place = (Span("tool", nearest.call),)
     name = f"tools[{number}].nearest" if tool.least <= 1 else f"tools[{number}].nearest[{nearest.slot + 1}]"
     slot = None if tool.least <= 1 else nearest.slot
     fields: dict[str, Any] = {"tool": tool.name, "call": nearest.call, "position": position, "slot": slot}
@@ -722,7 +719,7 @@ def _other_form(holds: Any, actual: object) -> dict[str, Any]:
         number = _number(actual)
         if number is not None and holds(number):
             return {"type": "string"}
-    elif isinstance(actual, int | float) and not isinstance(actual, bool) and holds(str(actual)):
+    elif is_number(actual) and holds(str(actual)):
         return {"type": "number"}
     return {}
 
@@ -793,19 +790,20 @@ def _missing(expected: Expected, arguments: Mapping[str, Any], additional: list[
 class Nearest(Struct, frozen=True):
     """The expected call `slot` (from 0) of entry `tool`, and the actual call that it is paired with.
 
-    `call` is None if no remaining call is near enough. `same_name` is False for a call of another tool; `differences`
-    are the differences of the arguments (() if they are right, or not checked).
+    `same_name` is False for a call of another tool; `differences` are the differences of the arguments (() if they are
+    right, or not checked).
     """
 
     tool: int
     slot: int
-    call: int | None = None
-    same_name: bool = True
-    differences: tuple[ArgumentDifference, ...] = ()
+    call: int
+    same_name: bool
+    differences: tuple[ArgumentDifference, ...]
 
 
 def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nearest, ...]:
-    """Each expected call with the nearest actual one. An entry with `min_calls` k counts as k expected calls.
+    """The expected calls to which an actual one comes near, each with that. An entry with `min_calls` k counts as k
+    expected calls.
 
     Each actual call is used once, and the sum of the differences is the smallest possible: a call that matches one
     entry exactly is never the near miss of another.
@@ -813,23 +811,18 @@ def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nea
     slots = _slots(tools, calls)
     chosen = _chosen(tools, calls)
     if not slots or not chosen:
-        return tuple(Nearest(tool, slot) for tool, slot in slots)
+        return ()
     lines: dict[int, list[float]] = {}
     names: dict[tuple[str, str], float] = {}
     for number in {tool for tool, _ in slots}:
         lines[number] = [_cost(tools[number], calls[index], names) for index in chosen]
     # Expected calls of one entry have the same costs: the line is worked out once.
-    paired = dict(assign([lines[tool] for tool, _ in slots]).pairs)
     pairs = []
-    for row, (number, slot) in enumerate(slots):
-        column = paired.get(row)
-        if column is None or not _comes_near(tools[number], calls[chosen[column]], names):
-            pairs.append(Nearest(number, slot))
-            continue
-        call = calls[chosen[column]]
-        pairs.append(
-            Nearest(number, slot, chosen[column], call.name == tools[number].name, differences(tools[number], call))
-        )
+    for row, column in assign([lines[tool] for tool, _ in slots]).pairs:
+        (number, slot), index = slots[row], chosen[column]
+        tool, call = tools[number], calls[index]
+        if _comes_near(tool, call, names):
+            pairs.append(Nearest(number, slot, index, call.name == tool.name, differences(tool, call)))
     return tuple(pairs)
 
 

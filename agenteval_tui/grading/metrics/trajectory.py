@@ -25,7 +25,7 @@ from agenteval_tui.grading.metrics.matchers import (
     type_of,
     usable_arguments,
 )
-from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results, with_evidence
+from agenteval_tui.grading.metrics.metric import Check, ConfigWarning, Metric, quick_results
 from agenteval_tui.grading.metrics.tool_check import arguments_of
 from agenteval_tui.grading.results import Evidence, MetricResult, Span, kept_value
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -450,7 +450,7 @@ class CompiledTrajectory:
             return self._quick(step_match.passed, step_match.score)
 
         lines = evidence_of(self, step_match, transcript.tool_calls)
-        return with_evidence(self.metric, step_match.passed, step_match.score, lines)
+        return self.metric.result(step_match.passed, step_match.score, lines)
 
     def compare(self, transcript: Transcript) -> StepMatch:
         """The verdict, and who is paired with whom. Raises `SlowPatternError`."""

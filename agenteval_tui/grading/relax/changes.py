@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from agenteval_tui.core.json_values import value_at
 from agenteval_tui.uxon import edit
-from agenteval_tui.uxon.parse import parse
 from agenteval_tui.uxon.tree import Document
 
 Path = tuple[str | int, ...]
@@ -41,9 +41,8 @@ class Change(Struct, frozen=True):
 
 def ordered(changes: Iterable[Change]) -> list[ConfigEdit]:
     """The edits of all changes, in an order in which no edit moves the place of a later one."""
-    ops = dict.fromkeys((op.kind, op.path, repr(op.value)) for change in changes for op in change.ops)
     unique = {(op.kind, op.path, repr(op.value)): op for change in changes for op in change.ops}
-    return sorted((unique[key] for key in ops), key=_rank)
+    return sorted(unique.values(), key=_rank)
 
 
 def _rank(op: ConfigEdit) -> tuple[int, tuple[tuple[int, str], ...]]:
@@ -60,21 +59,15 @@ def normalised(value: object, ops: Sequence[ConfigEdit]) -> list[ConfigEdit]:
         if op.kind == "remove" and isinstance(op.path[-1], int):
             gone.setdefault(op.path[:-1], set()).add(op.path[-1])
     for path, places in gone.items():
-        if path in filled or path == ("metrics",) or len(places) < len(_at(value, path)):
+        if path in filled or path == ("metrics",) or len(places) < len(value_at(value, path)):
             continue
         ops = [op for op in ops if op.path[: len(path)] != path] + [ConfigEdit("remove", path)]
         metric = path[:-1]
-        others = set(_at(value, metric)) - {"type", "name", "weight", path[-1]}
+        others = set(value_at(value, metric)) - {"type", "name", "weight", path[-1]}
         touched = any(op.path[: len(metric)] == metric and op.kind == "set" for op in ops)
         if len(metric) == 2 and not others and not touched and ("metrics",) in filled:
             ops = [op for op in ops if op.path[:2] != metric] + [ConfigEdit("remove", metric)]
     return sorted(ops, key=_rank)
-
-
-def _at(value: Any, path: Path) -> Any:
-    for step in path:
-        value = value[step]
-    return value
 
 
 def in_conflict(left: Change, right: Change) -> bool:
@@ -124,7 +117,7 @@ def _changed(value: Any, op: ConfigEdit, depth: int) -> object:
     return {**value, step: _changed(inner, op, depth + 1)}
 
 
-def changed_text(text: str, ops: Sequence[ConfigEdit], read: Callable[[str], Document] = parse) -> str | None:
+def changed_text(text: str, ops: Sequence[ConfigEdit], read: Callable[[str], Document]) -> str | None:
     """The config text with the edits made; None where one has no place in it.
 
     `read` parses a text: who tries many edits of one text hands over one that remembers what it has read.

@@ -15,6 +15,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extractors.json_response import JsonResponse
 from agenteval_tui.grading.extractors.text_response import code_blocks
 from agenteval_tui.grading.json_paths import compile_path
+from agenteval_tui.grading.metrics.matchers import is_number
 from agenteval_tui.grading.regex_search import compile_with_flags
 from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path
 from agenteval_tui.grading.results import MetricResult, Outcome
@@ -124,7 +125,8 @@ def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> It
             continue
         name, index = matched[1], matched[2]
         key, path, written = f"{at}{line.condition}", (*at, name), raw[name]
-        if _number(written) and _number(line.found):
+        # Larger ones can't be rounded to the digits that a limit keeps.
+        if all(is_number(value) and abs(value) < 1e15 for value in (written, line.found)):
             limit = _rounded(line.found, written, up=line.found > written)
             yield key, Change(f"`{name}` {shown(limit)}", (ConfigEdit("set", path, limit),), 1.3)
         if index is not None and isinstance(written, list) and int(index) < len(written):
@@ -180,10 +182,6 @@ def negated_changes(value: Mapping[str, Any], results: tuple[MetricResult, ...])
             exact = name.removesuffix("_ignore_case")
             if name in raw and exact not in raw:
                 yield Change(f"only in this case: `{exact}`", (ConfigEdit("rename", (*at, name), exact),), 1.2)
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
 def _rounded(actual: float, written: object, *, up: bool) -> int | float:

@@ -312,7 +312,7 @@ class _Search:
         return Counter(diagnostic.code for diagnostic in diagnose(spec.document, spec.prototype_class))
 
 
-def _by_condition(changes: Iterable[tuple[str, Change]]) -> dict[str, list[Change]]:
+def _by_condition(changes: Sequence[tuple[str, Change]]) -> dict[str, list[Change]]:
     """The changes of each condition, cheapest first; the same edits for several conditions are one change."""
     merged: dict[str, Change] = {}
     for condition, change in changes:
@@ -320,13 +320,11 @@ def _by_condition(changes: Iterable[tuple[str, Change]]) -> dict[str, list[Chang
         earlier = merged.get(key)
         covers = change.covers | {condition} | (earlier.covers if earlier is not None else frozenset())
         merged[key] = replace(earlier or change, covers=covers)
-    by_condition: dict[str, list[Change]] = {}
-    for condition, _ in changes if isinstance(changes, list) else ():
-        by_condition.setdefault(condition, [])
+    # A change may cover more conditions than those that fail here.
+    by_condition: dict[str, list[Change]] = {condition: [] for condition, _ in changes}
     for change in sorted(merged.values(), key=lambda change: change.cost):
-        for condition in change.covers:
-            if condition in by_condition:
-                by_condition[condition].append(change)
+        for condition in change.covers & by_condition.keys():
+            by_condition[condition].append(change)
     return by_condition
 
 

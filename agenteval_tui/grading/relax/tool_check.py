@@ -13,6 +13,7 @@ from agenteval_tui.grading.metrics.matchers import (
     compile_matcher,
     is_literal,
     is_matcher,
+    is_number,
     literal,
     same_json,
     taken_for_matcher,
@@ -126,7 +127,7 @@ def _usage(
     if times == 0:
         # That it was never called breaks its arguments too; nothing is asked of an optional tool that is not called.
         for near in nearest_calls(tools, calls):
-            if near.tool == number and near.call is not None and not near.differences:
+            if near.tool == number and not near.differences:
                 name = calls[near.call].name
                 if any(other.name == name for other in tools):
                     break  # that tool has its own entry
@@ -254,7 +255,7 @@ def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected:
         yield from change(f"take {name} as it is written, without matchers", {LITERAL: written}, 1.0)
     if is_matcher(expected):
         yield from _wider_matcher(path, name, expected, wrong)
-    elif _number(expected) and all(map(_number, wrong)):
+    elif is_number(expected) and all(map(is_number, wrong)):
         if all(actual > expected for actual in wrong):
             yield from change(f"{name} is at least {shown(expected)}", {"$gte": expected}, 1.7)
         elif all(actual < expected for actual in wrong):
@@ -275,7 +276,7 @@ def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected:
 
 def _wider_matcher(path: Path, name: str, expected: Mapping[str, Any], wrong: Sequence[Any]) -> Iterator[Change]:
     for bound, choose in (("$gte", min), ("$gt", min), ("$lte", max), ("$lt", max)):
-        if bound in expected and wrong and all(map(_number, wrong)):
+        if bound in expected and wrong and all(map(is_number, wrong)):
             limit = choose([expected[bound], *wrong])
             inclusive = {"$gt": "$gte", "$lt": "$lte"}.get(bound, bound)
             if inclusive == bound:
@@ -309,7 +310,3 @@ def _said(values: Sequence[Any]) -> str:
 def _short(value: object) -> bool:
     text = shown(value, _LONG_VALUE + 1)
     return len(text) <= _LONG_VALUE and "{{" not in text
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
