@@ -578,6 +578,66 @@ async def test_a_package_that_is_missing_names_the_environment_and_the_line(proj
 
 
 @pytest.mark.parametrize(
+    ("has_own", "locked", "words", "fix"),
+    [
+        (
+            False,
+            False,
+            ["python"],
+            "it ran with {bin}/python; install it there ({bin}/python -m pip install absent), or",
+        ),
+        (
+            True,
+            False,
+            ["python"],
+            "it ran with {bin}/python; the project has another Python: name it in `command` ({own})",
+        ),
+        (
+            True,
+            False,
+            ["{own}"],
+            "it ran with {own}; install it there ({own} -m pip install absent), or name the Python",
+        ),
+        (
+            True,
+            True,
+            ["{own}"],
+            "it ran with {own}; install it there (in {project}: uv sync, or uv add absent), or name",
+        ),
+        (
+            True,
+            True,
+            ["uv", "run"],
+            "it ran in the project's environment; install it there (in {project}: uv sync, or uv",
+        ),
+        (
+            False,
+            True,
+            ["uv", "run"],
+            "it ran in the project's environment; make the project's environment (in {project}: ",
+        ),
+        (True, True, ["{bin}/other"], "run it by hand with the same input"),
+    ],
+)
+async def test_a_program_that_misses_a_package_names_the_python_that_it_ran_with(
+    project: Path, tmp_path: Path, has_own: bool, locked: bool, words: list[str], fix: str
+) -> None:
+    (project / "agent.py").write_text("import absent.models\n")
+    programs = environment(tmp_path / "installed") / "bin"
+    places = {"bin": programs, "own": project / ".venv" / "bin" / "python", "project": project}
+    if has_own:
+        environment(project / ".venv")
+    if locked:
+        (project / "uv.lock").touch()
+    executable(programs / "uv", f'#!/bin/sh\nshift\nexec "{programs}/python" "$@"\n')
+    executable(programs / "other", f'#!/bin/sh\nexec "{programs}/python" "$@"\n')
+    command = [*(word.format(**places) for word in words), str(project / "agent.py")]
+    error = (await run(project, kind="command", command=command, env={"PATH": f"{programs}:/usr/bin:/bin"})).error
+    assert error is not None
+    assert error.fix.startswith(fix.format(**places))
+
+
+@pytest.mark.parametrize(
     "text",
     ["def f[T](x: T = 1 2) -> T: ...", "from typing import newer", "import compression.zstd"],
 )

@@ -33,6 +33,7 @@ ALLOWED = {
     ("history/sql_query.py", "pattern.fullmatch(str(error))"): "SQLite has one code for all faults of a query",
     ("agents/models/stream.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
     ("agents/http/errors.py", "_STATUS_LINE.match(str(error))"): "httpx gives a proxy's status nowhere else",
+    ("agents/process/project_words.py", "_NO_MODULE.match(message)"): "what Python printed in another process",
     ("core/errors.py", "'\\n' in self.fix"): "a list of remedies, a line each",
     # Where an error is made, or comes in: its foreign words are reduced to a field.
     ("transcripts/model.py", "fingerprint(message)"): "RunError.told",

@@ -6,7 +6,7 @@ import asyncio
 import codecs
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Literal
@@ -47,7 +47,8 @@ from agenteval_tui.agents.process.errors import (
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
-from agenteval_tui.agents.process.project_words import remedy_in
+from agenteval_tui.agents.process.project_environment import project_environment
+from agenteval_tui.agents.process.project_words import remedy_for_module, remedy_in
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.traceback_text import traceback_in
 from agenteval_tui.core.errors import AgentevalError
@@ -55,7 +56,7 @@ from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.suites.env_files import env_files
 from agenteval_tui.transcripts.model import ErrorCode, Note, RunError
 from agenteval_tui.transcripts.observed import TEXT_ONLY
-from agenteval_tui.transcripts.traceback import raised_words
+from agenteval_tui.transcripts.traceback import Traceback, raised_words
 
 _SHOWN = 80  # characters of a line that an error repeats
 _TAIL = 2_000  # characters of an output that an error may repeat
@@ -311,10 +312,10 @@ class CommandAgent:
         if program.returncode != 0:
             message = f"{name} {exit_description(program.returncode)}"
             env, words = self._env(options), program.stderr.strip() or reader.last_words
-            remedy = await asyncio.to_thread(self._remedy, words, env)
             usual = "run it by hand with the same input; `agenteval docs agents` describes it"
             # A traceback says more than the last lines of standard error, and causes are grouped by it.
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
+            remedy = await asyncio.to_thread(self._remedy, words, traceback, options)
             if traceback is None:
                 message = with_last_words(message, words, env)
             else:
@@ -334,8 +335,13 @@ class CommandAgent:
             message = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
             yield Failed(RunError.told("protocol", message, _NO_ANSWER, ErrorCode.NO_ANSWER))
 
-    def _remedy(self, words: str, env: Mapping[str, str]) -> str:
+    def _remedy(self, words: str, traceback: Traceback | None, options: CommandOptions) -> str:
+        env, raised = self._env(options), None if traceback is None else traceback.exceptions[0]
         try:
+            if raised is not None and raised.type == "ModuleNotFoundError":
+                command = argv_of(options.command, options.shell)
+                environment = project_environment(self._folder(options))
+                return remedy_for_module(raised.message, command, environment, env)
             return remedy_in(words[-_TAIL:], env, env_files(self._setup.base_dir, self._setup.config))
         except AgentevalError as problem:  # a file of it changed meanwhile
             return problem.fix

@@ -8,8 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
+
+from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment
 from agenteval_tui.agents.process.project_interpreter import Interpreter, is_older, required_python
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.env_files import EnvFiles
 
@@ -31,6 +35,8 @@ _DISTRIBUTIONS = {
 }
 """Packages that are not called as their modules are."""
 _SECRETS = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|ENDPOINT)\b")
+_NO_MODULE = re.compile(r"No module named '([\w.]+)'")  # Python's own words
+_PYTHON = re.compile(r"python[\d.]*$")
 _SHARED_NAMES = ("google", "azure")
 """Many packages have modules below these names, so none owns the name."""
 
@@ -118,29 +124,62 @@ def remedy_in(output: str, env: Mapping[str, str], files: EnvFiles) -> str:
     return _set(list(variables), files) if variables else ""
 
 
+def remedy_for_module(
+    message: str, command: Sequence[str], environment: ProjectEnvironment, env: Mapping[str, str]
+) -> str:
+    """What to do about a `ModuleNotFoundError` with this message that ended a command of Python, or of what starts the
+    project's Python; "" if it is not known which Python that was. `env` is what the command had."""
+    missing, own, tool = _NO_MODULE.match(message), environment.interpreter, environment.tool
+    if missing is None or not command:
+        return ""
+    module = missing[1]
+    # Python names the outermost part that is missing.
+    has_top = "." in module
+    if tool is not None and command[0] == tool.name:
+        return f"it ran in the project's environment; {_how_to_install(module, environment, has_top=has_top)}"
+    if _PYTHON.match(Path(command[0]).name) is None:
+        return ""
+    try:
+        program = Path(find_program(command[0], environment.folder, env))
+    except AgentevalError:  # a folder of its own has it, for this run
+        return ""
+    if own.source == "own":
+        used = structs.replace(own, program=str(program), source="option")
+        environment = structs.replace(environment, interpreter=used)
+    elif program.parent.resolve() != Path(own.program).parent.resolve():
+        return f"it ran with {program}; the project has another Python: name it in `command` ({own.program})"
+    how = _how_to_install(module, environment, has_top=has_top)
+    return (
+        f"it ran with {program}; {how}, or name the Python that has it in `command`; "
+        f"if {module.partition('.')[0]} is your own module, check `cwd`"
+    )
+
+
 def _install(module: str, environment: ProjectEnvironment, *, has_top: bool) -> str:
+    how = _how_to_install(module, environment, has_top=has_top)
+    return (
+        f"it ran with {python_in_words(environment)}; {how}, or name the Python that has it: `python: PATH`; "
+        f"if {module.partition('.')[0]} is your own module, name its folder in `path`"
+    )
+
+
+def _how_to_install(module: str, environment: ProjectEnvironment, *, has_top: bool) -> str:
     """`has_top`: the package that the module would be in is there, or some part of it."""
     used, tool = environment.interpreter, environment.tool
     name = module.partition(".")[0]
     package = _DISTRIBUTIONS.get(".".join(module.split(".")[:2])) or _DISTRIBUTIONS.get(name)
     if package is None and name not in _SHARED_NAMES:
         package = name
-    ran = f"it ran with {python_in_words(environment)}"
     if used.source == "own" and tool is not None:
-        how = f"make the project's environment (in {tool.folder}: {tool.install})"
-    elif used.source == "own":
-        how = "install it into the project's environment, .venv"
-    elif package is None or (has_top and package == name):
+        return f"make the project's environment (in {tool.folder}: {tool.install})"
+    if used.source == "own":
+        return "install it into the project's environment, .venv"
+    if package is None or (has_top and package == name):
         what = "the package, or the version of it," if has_top else "the package"
-        how = f"install {what} that provides {module} there ({shlex.quote(used.program)} -m pip install ...)"
-    elif tool is not None and tool.name in _ADDS and used.source not in ("option", "VIRTUAL_ENV"):
-        how = f"install it there (in {tool.folder}: {tool.install}, or {_ADDS[tool.name]} {package})"
-    else:
-        how = f"install it there ({shlex.quote(used.program)} -m pip install {package})"
-    return (
-        f"{ran}; {how}, or name the Python that has it: `python: PATH`; "
-        f"if {name} is your own module, name its folder in `path`"
-    )
+        return f"install {what} that provides {module} there ({shlex.quote(used.program)} -m pip install ...)"
+    if tool is not None and tool.name in _ADDS and used.source not in ("option", "VIRTUAL_ENV"):
+        return f"install it there (in {tool.folder}: {tool.install}, or {_ADDS[tool.name]} {package})"
+    return f"install it there ({shlex.quote(used.program)} -m pip install {package})"
 
 
 def _set(variables: Sequence[str], files: EnvFiles) -> str:
