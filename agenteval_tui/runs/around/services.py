@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import Program, start
+from agenteval_tui.agents.process.child_process import Program, Tail, start
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, without_secrets
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.traceback_text import tracebacks_in
@@ -33,8 +33,6 @@ from agenteval_tui.suites.tool_files import require_inside
 from agenteval_tui.transcripts.model import SETUP, ErrorCode, RunError
 from agenteval_tui.transcripts.traceback import Traceback, raised_words
 
-OUTPUT_KEPT = 64 * 1024
-"""Bytes of what a service printed: the end of it."""
 GRACE_S = 5.0
 """How long a service that is told to end may take; then it is killed."""
 _PAUSE_S = 0.05  # between two looks whether it is ready
@@ -117,7 +115,7 @@ class OutputFromNow:
     """What services print after a moment."""
 
     def __init__(self, services: Sequence[_Running]) -> None:
-        self._begun = [(service, service.printed) for service in services]
+        self._begun = [(service, service.output.size) for service in services]
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """(its name, the end of what it printed) of each that printed something."""
@@ -132,7 +130,7 @@ class OutputFromNow:
         read = -1
         quiet_since = time.monotonic()
         while (now := time.monotonic()) - quiet_since < (_QUIET_S if raised else _LATE_S):
-            if read != (read := sum(service.printed for service, _ in self._begun)):
+            if read != (read := sum(service.output.size for service, _ in self._begun)):
                 quiet_since = now
                 raised = [(service.plan.name, each) for service, begun in self._begun for each in service.raised(begun)]
             await asyncio.sleep(_PAUSE_S)
@@ -166,9 +164,7 @@ class _Running:
         self._changed = changed
         self._failed = failed
         self._program: Program | None = None
-        self._output = bytearray()
-        self.printed = 0
-        """Bytes, in all."""
+        self.output = Tail()
         self._line = bytearray()
         self._matched = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
@@ -182,13 +178,11 @@ class _Running:
     @property
     def state(self) -> ServiceState:
         """As it is now."""
-        output = bytes(self._output[-OUTPUT_KEPT:]).decode("utf-8", "replace")
-        return replace(self._state, output=without_secrets(output, self._env))
+        return replace(self._state, output=self.output_after(0))
 
     def output_after(self, begun: int) -> str:
         """What it printed after its first `begun` bytes, as far as it is kept. Without secrets."""
-        new = min(self.printed - begun, OUTPUT_KEPT)
-        return without_secrets(bytes(self._output[-new:]).decode("utf-8", "replace"), self._env) if new else ""
+        return without_secrets(self.output.text(begun), self._env)
 
     def raised(self, begun: int) -> Iterator[Traceback]:
         """What it raised, as what it printed after its first `begun` bytes says."""
@@ -291,11 +285,7 @@ class _Running:
     async def _watch(self, program: Program) -> None:
         """Read what it prints, to its end."""
         while data := await program.read():
-            self._output += data
-            self.printed += len(data)
-            # At twice as much: else each piece would move all that is kept.
-            if len(self._output) > 2 * OUTPUT_KEPT:
-                del self._output[:-OUTPUT_KEPT]
+            self.output.add(data)
             if self.plan.log and not self._matched.is_set():
                 self._look_for_line(data)
         await program.exited()
@@ -330,7 +320,7 @@ class _Running:
         traceback = self._traceback()
         if traceback is not None:
             return f": {raised_words(traceback)}"
-        words = stderr_tail(bytes(self._output[-4_000:]).decode("utf-8", "replace"), self._env)
+        words = stderr_tail(self.output.text()[-4_000:], self._env)
         return f": {words}" if words else ""
 
     def _traceback(self) -> Traceback | None:
