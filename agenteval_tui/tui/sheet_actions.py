@@ -16,12 +16,12 @@ _MOVES = (
 )
 
 
-def _moves(scope: str, *methods: str) -> tuple[Action, ...]:
-    """What moves in a list or a text, in the order of `_MOVES`; a method "" for what it can't do."""
+def _moves(scope: str, **methods: str) -> tuple[Action, ...]:
+    """What moves in a list or a text: the method of each of `_MOVES` that it can do."""
     return tuple(
-        Action(f"{scope}.{name}", method, keys, name.replace("_", " "), description, scope, part=True)
-        for (name, keys, description), method in zip(_MOVES, methods, strict=True)
-        if method
+        Action(f"{scope}.{name}", methods[name], keys, name.replace("_", " "), description, scope, part=True)
+        for name, keys, description in _MOVES
+        if name in methods
     )
 
 
@@ -39,28 +39,38 @@ def _part(
 PARTS: tuple[Action, ...] = (
     *_moves(
         "list",
-        "cursor_down",
-        "cursor_up",
-        "page_down",
-        "page_up",
-        "half_page(1)",
-        "half_page(-1)",
-        "first",
-        "last",
+        down="cursor_down",
+        up="cursor_up",
+        page_down="page_down",
+        page_up="page_up",
+        half_down="half_page(1)",
+        half_up="half_page(-1)",
+        first="first",
+        last="last",
     ),
     _part("list.select", "select", "enter", "choose", "Choose the row"),
     *_moves(
         "text",
-        "scroll_down",
-        "scroll_up",
-        "page_down",
-        "page_up",
-        "half_page(1)",
-        "half_page(-1)",
-        "scroll_home",
-        "scroll_end",
+        down="scroll_down",
+        up="scroll_up",
+        page_down="page_down",
+        page_up="page_up",
+        half_down="half_page(1)",
+        half_up="half_page(-1)",
+        first="scroll_home",
+        last="scroll_end",
     ),
-    *_moves("transcript", "down", "up", "page(1)", "page(-1)", "half_page(1)", "half_page(-1)", "first", "last"),
+    *_moves(
+        "transcript",
+        down="down",
+        up="up",
+        page_down="page(1)",
+        page_up="page(-1)",
+        half_down="half_page(1)",
+        half_up="half_page(-1)",
+        first="first",
+        last="last",
+    ),
     _part("transcript.next_step", "next_step", "right_curly_bracket", "next step", "Next step"),
     _part("transcript.previous_step", "previous_step", "left_curly_bracket", "previous step", "Previous step"),
     _part("transcript.fold_all", "fold_all", "alt+a", "fold all", "Fold or unfold everything"),
@@ -74,18 +84,22 @@ PARTS: tuple[Action, ...] = (
     _part("choice.submit", "submit", "enter", "submit", "Submit the form"),
     *_moves(
         "rating",
-        "move('down')",
-        "move('up')",
-        "move('page_down')",
-        "move('page_up')",
-        "",
-        "",
-        "move('start')",
-        "move('end')",
+        down="move('down')",
+        up="move('up')",
+        page_down="move('page_down')",
+        page_up="move('page_up')",
+        first="move('start')",
+        last="move('end')",
     ),
     *(_part(f"rating.{number}", f"rate({number})", str(number), "rate", f"Rate {number}") for number in range(1, 6)),
     *_moves(
-        "look", "look(1)", "look(-1)", "look_pages(1)", "look_pages(-1)", "look_pages(0.5)", "look_pages(-0.5)", "", ""
+        "look",
+        down="look(1)",
+        up="look(-1)",
+        page_down="look_pages(1)",
+        page_up="look_pages(-1)",
+        half_down="look_pages(0.5)",
+        half_up="look_pages(-0.5)",
     ),
     _part("look.type", "type", "enter", "type", "Edit the config"),
     _part("message.up", "screen.scroll_chat('scroll_up')", "up", "scroll", "Scroll the conversation up"),
