@@ -9,7 +9,7 @@ _NEAR = 0.6  # of 1; below it a guess confuses more than it helps
 
 def closest(name: object, options: Iterable[object], *, least: float = _NEAR) -> str | None:
     """The option that `name` was probably meant to be; None when none is near. Case, `-`, `_`, spaces do not count.
-    `name` itself is no guess.
+    `name` itself is never the answer.
 
     `least`: how near it has to be, of 1.
     """

@@ -53,8 +53,8 @@ _AT_FIRST_CALL = {
 
 
 _FIRST_CALLS = 4
-"""After so many, Python has adapted the code: a run takes a tenth less than after one, and further calls hardly change
-that. They take 20 ms."""
+"""After four calls, Python has adapted the code: a run takes a tenth less than after one, and further calls hardly
+change that. They take 20 ms."""
 
 
 class _EnoughError(Exception):

@@ -124,8 +124,8 @@ class OutputFromNow:
                 yield service.plan.name, text
 
     async def raised(self) -> tuple[str, Traceback] | None:
-        """(the service, what it raised); None where nothing was raised, or not always the same: then nobody knows which
-        of the requests that it answered at once it belongs to."""
+        """(the service, what it raised); None where nothing was raised, or different errors: then it is not known to
+        which of the requests that were answered at the same time one belongs."""
         raised: list[tuple[str, Traceback]] = []
         read = -1
         quiet_since = time.monotonic()

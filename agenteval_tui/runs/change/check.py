@@ -131,8 +131,8 @@ class CodeCheck:
         not_affected: int = 0,
         changed: OnChange | None = None,
     ) -> CodeChange:
-        """Make these runs again, in their order. When the awaiting task is cancelled, the runs in flight are, and what
-        was stored of them is deleted.
+        """Make these runs again, in their order. When the awaiting task is cancelled, the runs in flight are cancelled
+        and deleted from the history.
 
         Raises `AgentevalError` where an agent is wrong, or the history can't be written.
         """

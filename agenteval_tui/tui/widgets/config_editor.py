@@ -540,7 +540,7 @@ class ConfigEditor(ExactTextArea):
         self._changed = changed_lines(self._saved, self.document.lines) if self._saved is not None else frozenset()
 
     def _make_edits(self, edited: Fix | Completion) -> None:
-        """Edits of several places, as one: what is between the first and the last of them is replaced as a whole."""
+        """Make edits of several places as one: replace everything from the first place to the last."""
         old, new = self.text, edited.apply(self.text)
         start = min(edit.start for edit in edited.edits)
         end = max(edit.end for edit in edited.edits)

@@ -6,14 +6,14 @@ from textual.widgets import Input
 
 
 class FilterBox(Input):
-    """The screen is told what is typed as of any `Input`, and decides itself when the list has the keys again."""
+    """A hidden `Input`. The screen handles its events, and decides when the list gets the focus back."""
 
     def __init__(self, placeholder: str, *, id: str) -> None:
         super().__init__(placeholder=placeholder, id=id, classes="filter")
         self.display = False
 
     def open(self) -> None:
-        """Show it, with the keys: at once, for what is typed behind the slash goes into it."""
+        """Show and focus it, at once: the next keys belong to the filter."""
         self.display = True
         self.focus()
 
@@ -26,7 +26,7 @@ class FilterBox(Input):
         return was_open
 
     def fill(self, words: str) -> None:
-        """Show what is filtered by although nobody typed it here; nobody is told."""
+        """Show a filter that was set elsewhere, without an `Input.Changed`."""
         with self.prevent(Input.Changed):
             self.value = words
         self.display = bool(words)

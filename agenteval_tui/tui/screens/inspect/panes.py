@@ -313,8 +313,8 @@ class EvidencePane(TitledPane[InspectController]):
             self._show_in_parts(lay_out, keep_place=keep_place and has_some)
 
     def _show_in_parts(self, lay_out: LayOut, *, keep_place: bool) -> None:
-        """Show the first conditions of each metric, and all of them when they are laid out. Where they were shown
-        before and are to stay in their place, they stay until then."""
+        """Show the first conditions of each metric, and all when they are laid out. With `keep_place`, the conditions
+        that were shown before stay until then."""
         whole: dict[int, tuple[list[Line], dict[int, Target]]] = {}
 
         async def complete(width: int) -> None:
