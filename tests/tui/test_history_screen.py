@@ -95,13 +95,13 @@ async def test_lists_of_any_length_are_read_as_they_are_looked_at(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     readers: set[str] = set()
-    was = Store._read
+    was = Store.read
 
     def noted(self: Store, query: Any) -> Any:
         readers.add(threading.current_thread().name)
         return was(self, query)
 
-    monkeypatch.setattr(Store, "_read", noted)
+    monkeypatch.setattr(Store, "read", noted)
     app = app_on(tmp_path, db)
     async with app.run_test(size=(120, 30)) as pilot:
         await settle(pilot)

@@ -59,6 +59,7 @@ class QuarantineScreen(FormSheet["str | None"]):
         criterion: str = "",
         criteria: Sequence[str] = (),
         suite_name: str = "",
+        reason: str = "",
         held: Sequence[Quarantine] = (),
     ) -> None:
         """`criteria`: names to choose from beside the whole test. `held`: the quarantines of the test that hold."""
@@ -67,6 +68,7 @@ class QuarantineScreen(FormSheet["str | None"]):
         self._criterion = criterion
         names = dict.fromkeys((*criteria, *((criterion,) if criterion else ())))
         self._criteria = tuple(names)
+        self._reason = reason
         self._held = {quarantine.criterion: quarantine for quarantine in held}
 
     def compose(self) -> ComposeResult:
@@ -76,7 +78,7 @@ class QuarantineScreen(FormSheet["str | None"]):
         fields = [
             Field("what", "what", self._criterion, choices=choices),
             Field("until", "until", until, placeholder="14d, 2w, or a day: 2026-12-24"),
-            Field("reason", "reason", held.reason if held else "", placeholder="why, in a few words"),
+            Field("reason", "reason", held.reason if held else self._reason, placeholder="why, in a few words"),
         ]
         with SheetFrame("Quarantine", self._keys, subject=one_line(self._test, 60)):
             yield LineBlock(lambda width: paragraph(_EFFECT, width, "dim"), id="about")

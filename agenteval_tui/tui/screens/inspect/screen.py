@@ -614,11 +614,11 @@ class InspectScreen(FrameScreen):
         pair = self.difference.pair
         return Place(self.shown_run, self.view, pair.right.id if pair is not None else "")
 
-    def _turn_to(self, view: str) -> None:
+    def _turn_to(self, view: str, beside: str = "") -> None:
         """Another view of the open run; esc leads back."""
         if self.shown_run:
             self._places.turn(self._here(), view)
-            self._show_view(view)
+            self._show_view(view, beside)
         else:
             self._focus_pane(view)
 
