@@ -273,7 +273,7 @@ def test_projects_that_name_their_agents(tmp_path: Path) -> None:
 def test_a_graph_that_is_named_by_its_module(tmp_path: Path, place: str, folder: str, target: str) -> None:
     files = {
         "app/langgraph.json": '{"graphs": {"lead": "desk.graph:make"}}',
-        "app/pyproject.toml": '[tool.uv.workspace]\nmembers = ["packages/*", "none/*"]\n',
+        "app/pyproject.toml": '[tool.uv.workspace]\nmembers = ["**x", "../*", "/*", "", 7, "packages/*"]\n',
         "app/packages/core/pyproject.toml": "",
         f"app/{place}": "from langchain.agents import create_agent\ndef make():\n    return create_agent('m', [])\n",
     }

@@ -536,7 +536,13 @@ def test_nothing_outside_of_the_repository_is_taken(project: Path) -> None:
 
 
 ODD = [
-    *("not = toml =", "[tool.uv.workspace]\nmembers = 5\n", "[tool.poetry]\npackages = 7\n", "\x00"),
+    *(
+        "not = toml =",
+        "[tool.uv.workspace]\nmembers = 5\n",
+        '[tool.uv.workspace]\nmembers = ["**x", 7]\n',
+        "[tool.poetry]\npackages = 7\n",
+        "\x00",
+    ),
     *("[tool]\nuv = 3\npoetry = []\n", "[tool.hatch.envs]\ndefault = 1\n"),
 ]
 

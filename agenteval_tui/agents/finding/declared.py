@@ -11,10 +11,12 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.finding.framework_finder import finders
-from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name, relative
+from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name
 from agenteval_tui.agents.finding.node_programs import SOURCES, graph_of
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
+from agenteval_tui.agents.process.project_environment import workspace_members
+from agenteval_tui.agents.process.project_interpreter import tables_of
 
 
 def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
@@ -93,15 +95,10 @@ def _code(
 
 
 def _members(files: ProjectFiles, folder: str) -> Iterator[str]:
-    """Where the packages of a workspace of uv lie, from its folder."""
-    try:
-        tools = tomllib.loads((files.text(f"{folder}/pyproject.toml".removeprefix("/")) or b"").decode()).get("tool")
-        patterns = tools["uv"]["workspace"]["members"] if isinstance(tools, dict) else []
-        members = sorted(member for pattern in patterns for member in (files.root / folder).glob(pattern))
-    except (ValueError, KeyError, TypeError, OSError, NotImplementedError):
-        return
-    for member in members:
-        within = relative(member.relative_to(files.root).as_posix(), folder)
+    """Where the packages of uv's workspace in a folder are imported from, as beginnings of paths within it."""
+    place = files.root / folder
+    for member in workspace_members(place, tables_of(place)):
+        within = member.relative_to(place).as_posix()
         yield from (f"{within}/", f"{within}/src/")
 
 

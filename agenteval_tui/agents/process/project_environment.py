@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -205,18 +204,29 @@ def _members(folders: Sequence[Path], root: Path) -> Iterator[Path]:
     """Where the other packages of a workspace are imported from (uv's, and Poetry's dependencies with a path)."""
     for folder in folders:
         tables = tables_of(folder)
-        members = _get(tables, "uv", "workspace", "members")
-        for pattern in members if isinstance(members, list) else ():
-            # A pattern must not lead out of the repository.
-            if isinstance(pattern, str) and pattern and not Path(pattern).is_absolute() and ".." not in pattern:
-                for member in islice(sorted(folder.glob(pattern)), _MOST_FOLDERS):
-                    if (member / "pyproject.toml").is_file():
-                        yield from (*_sources(member), member)
+        for member in workspace_members(folder, tables):
+            yield from (*_sources(member), member)
         for table in (_get(tables, "poetry", "dependencies"), _get(tables, "uv", "sources")):
             for entry in table.values() if isinstance(table, dict) else ():
                 named = entry.get("path") if isinstance(entry, dict) else None
                 if isinstance(named, str) and _is_inside(place := (folder / named).resolve(), root):
                     yield from (*_sources(place), place)
+
+
+def workspace_members(folder: Path, tables: Mapping[str, Any]) -> Iterator[Path]:
+    """The folders of the packages in uv's workspace in `folder`. `tables`: those below `tool` in its pyproject.toml."""
+    patterns = _get(tables, "uv", "workspace", "members")
+    for pattern in patterns if isinstance(patterns, list) else ():
+        # A pattern must not lead out of the repository.
+        if not isinstance(pattern, str) or not pattern or Path(pattern).is_absolute() or ".." in pattern:
+            continue
+        try:
+            members = sorted(folder.glob(pattern))
+        except ValueError:  # no pattern: "**core", say
+            continue
+        for member in members[:_MOST_FOLDERS]:
+            if (member / "pyproject.toml").is_file():
+                yield member
 
 
 def _is_inside(place: Path, root: Path) -> bool:
