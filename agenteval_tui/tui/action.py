@@ -35,3 +35,15 @@ def extension_method(place: str) -> str:
     """The `method` of an extension's action: it calls the function at `place` ("package.module:name") with the screen.
     The module is imported when the action is used first."""
     return f"extension({place!r})"
+
+
+def part_action(
+    id: str, method: str, keys: str, label: str, description: str, scope: str = "", *, priority: bool = False
+) -> Action:
+    """An action of a sheet or a widget: `part` is set. `scope` "": what its id begins with."""
+    return Action(id, method, keys, label, description, scope or id.split(".")[0], priority=priority, part=True)
+
+
+def close_action(scope: str, keys: str = "", label: str = "close", description: str = "Close the sheet") -> Action:
+    """What closes a sheet in which letters are keys: escape, `q` and `keys`, as a rule those that opened it."""
+    return part_action(f"{scope}.close", "close", f"escape,q{keys and ','}{keys}", label, description)

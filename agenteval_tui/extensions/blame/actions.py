@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.tui.action import Action, extension_method
+from agenteval_tui.tui.action import Action, close_action, extension_method, part_action
 
 ACTIONS = (
     Action(
@@ -15,16 +15,8 @@ ACTIONS = (
         priority=True,
         after="inspect.decisive",
     ),
-    Action(
-        "blame.close",
-        "close",
-        "escape,q,alt+w",
-        "close",
-        "Close the sheet; what was answered is kept",
-        "blame",
-        part=True,
-    ),
-    Action("blame.go", "go", "enter", "go to the step", "Go to the step whose evidence is shown", "blame", part=True),
-    Action("blame.sample", "begin", "r", "sample", "Ask the agent to continue from the steps", "blame", part=True),
-    Action("blame.stop", "stop", "S", "stop", "Stop asking", "blame", part=True),
+    close_action("blame", "alt+w", description="Close the sheet; what was answered is kept"),
+    part_action("blame.go", "go", "enter", "go to the step", "Go to the step whose evidence is shown"),
+    part_action("blame.sample", "begin", "r", "sample", "Ask the agent to continue from the steps"),
+    part_action("blame.stop", "stop", "S", "stop", "Stop asking"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.tui.action import Action, extension_method
+from agenteval_tui.tui.action import Action, close_action, extension_method, part_action
 
 ACTIONS = (
     Action(
@@ -15,18 +15,10 @@ ACTIONS = (
         priority=True,
         after="inspect.blame",
     ),
-    Action(
-        "shrink.close",
-        "close",
-        "escape,q,alt+k",
-        "close",
-        "Close the sheet; what was found is kept",
-        "shrink",
-        part=True,
-    ),
-    Action("shrink.start", "begin", "enter", "start", "Start the search, or start it again", "shrink", part=True),
-    Action("shrink.calls", "calls", "c", "keep calls", "Keep tool calls, or remove them", "shrink", part=True),
-    Action("shrink.tools", "tools", "t", "keep tools", "Keep the list of tools, or remove tools", "shrink", part=True),
-    Action("shrink.stop", "stop", "S", "stop", "Stop asking", "shrink", part=True),
-    Action("shrink.test", "save", "m", "make a test", "Save the small case as a test", "shrink", part=True),
+    close_action("shrink", "alt+k", description="Close the sheet; what was found is kept"),
+    part_action("shrink.start", "begin", "enter", "start", "Start the search, or start it again"),
+    part_action("shrink.calls", "calls", "c", "keep calls", "Keep tool calls, or remove them"),
+    part_action("shrink.tools", "tools", "t", "keep tools", "Keep the list of tools, or remove tools"),
+    part_action("shrink.stop", "stop", "S", "stop", "Stop asking"),
+    part_action("shrink.test", "save", "m", "make a test", "Save the small case as a test"),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.tui.action import Action, extension_method
+from agenteval_tui.tui.action import Action, close_action, extension_method, part_action
 
 _SHEET = "agenteval_tui.extensions.suggest.sheet"
 ACTIONS = (
@@ -27,12 +27,10 @@ ACTIONS = (
         after="inspect.shrink",
         introduction="Press {inspect.suggest} for criteria that agree with your labels.",
     ),
-    Action("suggest.close", "close", "escape,q,alt+s", "close", "Close the sheet; labels stay", "suggest", part=True),
-    Action("suggest.good", "say(True)", "y", "good", "Label the run as good", "suggest", part=True),
-    Action("suggest.bad", "say(False)", "n", "bad", "Label the run as bad", "suggest", part=True),
-    Action("suggest.undo", "take_back", "u", "undo", "Take the last label back", "suggest", part=True),
-    Action(
-        "suggest.older", "step(1)", "right_square_bracket", "another run", "Show an older run", "suggest", part=True
-    ),
-    Action("suggest.newer", "step(-1)", "left_square_bracket", "newer run", "Show a newer run", "suggest", part=True),
+    close_action("suggest", "alt+s", description="Close the sheet; labels stay"),
+    part_action("suggest.good", "say(True)", "y", "good", "Label the run as good"),
+    part_action("suggest.bad", "say(False)", "n", "bad", "Label the run as bad"),
+    part_action("suggest.undo", "take_back", "u", "undo", "Take the last label back"),
+    part_action("suggest.older", "step(1)", "right_square_bracket", "another run", "Show an older run"),
+    part_action("suggest.newer", "step(-1)", "left_square_bracket", "newer run", "Show a newer run"),
 )
