@@ -132,7 +132,7 @@ class Refusals:
     - if the server serves others, and refuses this run even if it asks alone (`MOST_REFUSALS_ITSELF`): the server
       refuses the request itself, for example because it is too large for the limit, and waiting doesn't help. Such runs
       ask together: if all are refused, no run was in the way of another;
-    - if the server refuses all runs again and again (`Throttle.barren`);
+    - if the server refuses all runs again and again (`Throttle.rejects_all`);
     - if the server asks for a longer wait than `LONGEST_WAIT_S`.
 
     A run that is refused after others were served does not delay the others: it waits alone.

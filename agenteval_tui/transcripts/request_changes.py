@@ -259,9 +259,8 @@ def _in_place_of(
         habit += 1
     usual = max(1, sum(place not in removed for place in range(last_asked - habit + 1, last_asked + 1)))
     leading = range(first) if first < len(users) else ()
-    if (
-        last_asked == len(before) - 1 and min(removed) > last_asked - habit
-    ):  # what was asked, or a remark that stands behind it
+    # What was asked, or a remark that stands behind it.
+    if last_asked == len(before) - 1 and min(removed) > last_asked - habit:
         last = len(users)
     return [behind[number] for number in (*leading, *range(last, len(users) - usual))]
 

@@ -112,12 +112,12 @@ def _import(
     return 2 if any(imported.error is not None and Path(imported.file) in named for imported in done) else 0
 
 
-def _files(values: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
+def _files(paths: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]:
     """(file, whether it was found in a folder): what was named, and of folders the files that may be in a format. Then
     what was passed over in the folders, a line each."""
     files: list[tuple[Path, bool]] = []
     passed_over: list[str] = []
-    for path in values:
+    for path in paths:
         if not path.is_dir():
             files.append((path, False))
             continue

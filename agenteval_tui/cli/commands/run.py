@@ -48,8 +48,8 @@ class _Run(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        values = ["--cache=first" if argument == "--cache" else argument for argument in args[:end]]
-        return super().parse_args(ctx, [*values, *args[end:]])
+        before = ["--cache=first" if argument == "--cache" else argument for argument in args[:end]]
+        return super().parse_args(ctx, [*before, *args[end:]])
 
 
 @click.command("run", cls=_Run)
