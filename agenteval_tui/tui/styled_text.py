@@ -133,7 +133,7 @@ def plain(line: Iterable[Cell]) -> str:
 
 
 def fit(line: Iterable[Cell], width: int) -> Line:
-    """The line in at most `width` cells; where something is cut the last cell is `…`."""
+    """The line in at most `width` cells; where something is cut the last cell is `…`. In no cell there is nothing."""
     return _fitted(line, width)[0]
 
 
