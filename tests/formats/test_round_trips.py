@@ -80,6 +80,14 @@ MEASURED = replace(
     final_output="One. Two.",
 )
 
+LISTED = chat([
+    *ASKED,
+    {"role": "assistant", "content": "I add.", "tool_calls": [
+        {"id": "c1", "function": {"name": "add", "arguments": "[1, {\"a\": null}]"}},
+        {"id": "c2", "function": {"name": "wait", "arguments": "5"}}]},
+    {"role": "assistant", "content": "Done."},
+])  # fmt: skip
+
 # name: (transcript, results, how it ended where the results do not say it, the plan)
 RUNS: dict[str, tuple[Transcript, tuple[CriterionResult, ...], dict[str, Any], dict[str, Any]]] = {
     "passed": (chat(SAID), (PASS,), {}, {}),
@@ -105,6 +113,7 @@ RUNS: dict[str, tuple[Transcript, tuple[CriterionResult, ...], dict[str, Any], d
     "not graded": (chat(SAID), (), {"status": "skipped", "score": None, "why": "not graded yet"}, {}),
     "no criteria": (chat(SAID), (), {"status": "passed", "score": None}, {}),
     "measured": (MEASURED, (PASS,), {}, {"prompt": "One?", "variables": {"city": "Oslo", "n": [1, {"x": None}]}}),
+    "arguments that are no object": (LISTED, (PASS,), {}, {}),
     "huge": (chat([*ASKED, {"role": "assistant", "content": HUGE}]), (PASS,), {}, {}),
     "row 1": (chat(SAID), (PASS,), {}, {"test_id": "rows", "row": 1, "row_key": "oslo", "variables": {"c": "Oslo"}}),
     "row 2": (chat(SAID), (FAIL,), {}, {"test_id": "rows", "row": 2, "row_key": "rome", "variables": {"c": "Rome"}}),

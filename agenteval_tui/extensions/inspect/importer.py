@@ -40,6 +40,7 @@ from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
 from agenteval_tui.transcripts.content_parts import attachment_of
 from agenteval_tui.transcripts.model import CallStatus, RunError, Step, Timing, Transcript
@@ -777,7 +778,9 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     if len(parse_errors) == len(calls):
         for index, problem in enumerate(parse_errors):
             if problem:
-                calls[index] = replace(calls[index], arguments=problem, malformed=True)
+                # Inspect has only objects: our export writes other JSON (a list, a number) here, too.
+                arguments, malformed = decode_arguments(problem)
+                calls[index] = replace(calls[index], arguments=arguments, malformed=malformed)
     base = _beginning(sample, fields)
     by_id = {event.call_id: event for event in sample.events if event.call_id}
     for index, call in enumerate(calls):
