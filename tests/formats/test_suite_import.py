@@ -450,6 +450,13 @@ def test_variables_that_cannot_be_read_are_said(promptfoo: Any, given: str, said
     assert any(said in note for note in found.notes)
 
 
+@pytest.mark.parametrize("name", ["a\0b.yaml", f"{'long' * 100}.yaml", "\ud800.yaml", "\ud800*.yaml"],
+                         ids=["a null byte", "too long", "half a character", "a pattern"])  # fmt: skip
+def test_names_that_no_file_can_have(promptfoo: Any, name: str) -> None:
+    _, found = promptfoo(tests=[{"vars": f"file://{name}", "assert": [CONTAINS]}])
+    assert any("no such file" in note for note in found.notes)
+
+
 def test_what_a_configuration_has_too_much_of_is_said(promptfoo: Any, tmp_path: Path) -> None:
     (tmp_path / "many").mkdir()
     for number in range(1_001):

@@ -500,27 +500,24 @@ class Files:
     def paths(self, name: str) -> list[Path]:
         """The files that match a name, or a pattern of names; [] and a note where there are none."""
         name = name.removeprefix("file://")
-        if not _GLOB.search(name):
-            path = (self._folder / name).resolve()
-            if not path.is_relative_to(self._folder):
+        try:
+            hits = self._matching(name) if _GLOB.search(name) else [self._folder / name]
+            within = [hit for hit in hits if hit.resolve().is_relative_to(self._folder)]
+            if hits and not within:
                 self._found.note(f"{name} is outside the folder and was not read")
                 return []
-            if not path.is_file():
-                self._found.note(f"{name} can't be read: there is no such file")
-                return []
-            return [path]
-        try:
-            every = sorted(self._folder.glob(name))
-            hits = every[:_MOST_FILES]
-            if len(every) > len(hits):
-                self._found.note(f"only the first {len(hits):,} of {len(every):,} files that match {name} were read")
-        except (ValueError, NotImplementedError):
-            hits = []
-        # A link may lead out of the folder.
-        inside = [hit for hit in hits if hit.is_file() and hit.resolve().is_relative_to(self._folder)]
-        if not inside:
+            files = [hit for hit in within if hit.is_file()]
+        except (OSError, RuntimeError, ValueError, NotImplementedError):
+            files = []  # no pattern, a loop of links, or a character that no name can have
+        if not files:
             self._found.note(f"{name} can't be read: there is no such file")
-        return inside
+        return files
+
+    def _matching(self, pattern: str) -> list[Path]:
+        every = sorted(self._folder.glob(pattern))
+        if len(every) > _MOST_FILES:
+            self._found.note(f"only the first {_MOST_FILES:,} of {len(every):,} files that match {pattern} were read")
+        return every[:_MOST_FILES]
 
     def value(self, name: str) -> object:
         """What one file holds: the value of JSON or YAML, else its text. None and a note where it can't be read."""
