@@ -1114,3 +1114,8 @@ def test_notebooks_are_not_read_and_that_is_said(tmp_path: Path) -> None:
     assert (findings.notebooks, unread(findings).partition(":")[0]) == (1, "1 notebook not read")
     findings = find_agents(project(tmp_path, {"agent.py": agent}))
     assert (findings.notebooks, unread(findings)) == (1, "")
+
+
+def test_of_two_libraries_the_one_that_is_imported_first_is_named(tmp_path: Path) -> None:
+    lines = "import openai\nimport anthropic\nif __name__ == '__main__':\n    openai.OpenAI().responses.create(input='Hi')\n"
+    assert only(tmp_path, {"ask.py": lines}).framework == "OpenAI SDK"

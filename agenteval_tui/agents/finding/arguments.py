@@ -173,7 +173,7 @@ def _reads_argv(module: Module) -> bool:
         isinstance(node, ast.Subscript)
         and module.qualified(node.value) in ("sys.argv", "argv")
         and ast.unparse(node.slice) in ("1", "1:")
-        for node in ast.walk(module.tree)
+        for node in module.nodes
     )
 
 
@@ -188,7 +188,7 @@ def _reads_dashed(module: Module) -> bool:
             for statement in node.body
             for part in ast.walk(statement)
         )
-        for node in ast.walk(module.tree)
+        for node in module.nodes
     )
 
 

@@ -164,7 +164,7 @@ def _is_empty_class(annotation: ast.expr | None) -> bool:
 
 def _used(modules: Modules, module: Module, name: str) -> dict[str, Any]:
     """The literals that the module's own code makes it with."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
             values = {word.arg: modules.literal(module, word.value) for word in node.keywords if word.arg}
             plain = {key: value for key, value in values.items() if isinstance(value, str | int | float | list | dict)}

@@ -110,13 +110,13 @@ def _code_strings(module: Module) -> list[str]:
     """The texts in a module that do not describe anything."""
     described = {
         id(node.body[0].value)
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
     return [
         node.value
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described
     ]

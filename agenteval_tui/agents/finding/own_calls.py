@@ -64,14 +64,12 @@ def own_calls(
 
 def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -> Iterator[OwnCall]:
     objects: dict[str, tuple[ast.Call, Module, ast.ClassDef]] = {}
-    for target, value in _assignments(module.tree):
+    for target, value in _assignments(module):
         if isinstance(target, ast.Name) and isinstance(value, ast.Call):
             place = modules.value(module, value.func)
             if place is not None and isinstance(place[1], ast.ClassDef):
                 objects[target.id] = value, place[0], place[1]
-    unpacked = {
-        id(value): target for target, value in _assignments(module.tree) if isinstance(target, ast.Tuple | ast.List)
-    }
+    unpacked = {id(value): target for target, value in _assignments(module) if isinstance(target, ast.Tuple | ast.List)}
     for node in module.calls:
         called = node.func
         owner: ast.ClassDef | None = None
@@ -110,9 +108,9 @@ def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -
         )
 
 
-def _assignments(tree: ast.Module) -> Iterator[tuple[ast.expr, ast.expr]]:
+def _assignments(module: Module) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Each target with its value, also what is awaited."""
-    for node in ast.walk(tree):
+    for node in module.nodes:
         if isinstance(node, ast.Assign):
             value = node.value.value if isinstance(node.value, ast.Await) else node.value
             for target in node.targets:

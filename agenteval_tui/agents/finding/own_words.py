@@ -265,7 +265,7 @@ def inputs_in(modules: Modules, module: Module) -> dict[str, Any]:
 
 
 def _assigned(module: Module, name: str) -> dict[str, Any] | None:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and name in map(ast.unparse, node.targets):
             return _plain_of(node.value)
     return None

@@ -43,6 +43,8 @@ class ProjectFiles:
         self._names = _NAMES.union(names)
         self._ends = time.monotonic() + seconds
         self._texts: dict[str, bytes | None] = {}
+        self._there: dict[str, bool] = {}
+        self._projects: dict[str, str] = {"": ""}
 
     def __iter__(self) -> Iterator[str]:
         """Paths relative to the root, with `/`."""
@@ -97,18 +99,19 @@ class ProjectFiles:
 
     def has(self, path: str) -> bool:
         """Whether there is such a file or folder."""
-        return (self.root / path).exists()
+        if path not in self._there:
+            self._there[path] = (self.root / path).exists()
+        return self._there[path]
 
     def project_of(self, path: str) -> str:
         """The folder of the nearest project around a file; "" is the root."""
         folder = path.rpartition("/")[0]
-        while folder:
+        if folder not in self._projects:
             # In a package, setup.py and the like are modules.
             is_package = (self.root / folder / "__init__.py").is_file()
-            if not is_package and any((self.root / folder / name).is_file() for name in _PROJECTS):
-                return folder
-            folder = folder.rpartition("/")[0]
-        return ""
+            is_project = not is_package and any((self.root / folder / name).is_file() for name in _PROJECTS)
+            self._projects[folder] = folder if is_project else self.project_of(folder)
+        return self._projects[folder]
 
 
 _PROJECTS = ("pyproject.toml", "setup.py", "requirements.txt", "langgraph.json", "package.json", "Pipfile")

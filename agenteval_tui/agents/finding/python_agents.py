@@ -189,7 +189,7 @@ class PythonAgents:
                     for node in ast.walk(decorator)
                     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
                 }
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):  # agent.handoffs = [...]
                 used |= {part.id for part in ast.walk(node.value) if isinstance(part, ast.Name) and part.id in names}
         # Where each is used by another, as in handoffs, none is only a part.
@@ -585,7 +585,7 @@ class PythonAgents:
 
         def is_in(place: str) -> bool:
             base = f"{place}/{package}" if place else package
-            return any(map(self._modules.has, (f"{base}.py", f"{base}/__init__.py")))
+            return any(map(self._modules.files.has, (f"{base}.py", f"{base}/__init__.py")))
 
         return module.folder != folder and is_in(folder) and not is_in(module.folder)
 
@@ -595,7 +595,7 @@ class PythonAgents:
             return False
         options = (
             node.value
-            for node in ast.walk(module.tree)
+            for node in module.nodes
             if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == [call.func.id]
         )
         return any(

@@ -229,7 +229,7 @@ def _answer(modules: Modules, module: Module, function: Function, decorator: ast
 
 
 def _port(module: Module) -> int:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "run":
             value = keyword(node, "port")
             if isinstance(value, ast.Constant) and isinstance(value.value, int):

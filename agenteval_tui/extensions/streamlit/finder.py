@@ -64,12 +64,10 @@ def _app(modules: Modules, module: Module) -> FoundApp | None:
 def _widgets(modules: Modules, module: Module) -> Iterator[_Widget]:
     bound = {
         id(node.value): ast.unparse(node.targets[0]).rpartition(".")[2]
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.Assign)
     }
-    bound.update(
-        (id(node.value), ast.unparse(node.target)) for node in ast.walk(module.tree) if isinstance(node, ast.NamedExpr)
-    )
+    bound.update((id(node.value), ast.unparse(node.target)) for node in module.nodes if isinstance(node, ast.NamedExpr))
     for call in module.calls:
         # Also of a column, a form or the sidebar.
         kind = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -91,7 +89,7 @@ def _key_variable(module: Module, widget: _Widget) -> str:
     default = keyword(widget.call, "value")
     if default is not None and re.search(r"environ|getenv|secrets", ast.unparse(default)):
         return ""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         # os.environ["OPENAI_API_KEY"] = openai_api_key
         if not (isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript)):
             continue
