@@ -1117,5 +1117,5 @@ def test_notebooks_are_not_read_and_that_is_said(tmp_path: Path) -> None:
 
 
 def test_of_two_libraries_the_one_that_is_imported_first_is_named(tmp_path: Path) -> None:
-    lines = "import openai\nimport anthropic\nif __name__ == '__main__':\n    openai.OpenAI().responses.create(input='Hi')\n"
+    lines = "import openai\nimport anthropic\nif __name__ == '__main__':\n    openai.OpenAI().responses.create()\n"
     assert only(tmp_path, {"ask.py": lines}).framework == "OpenAI SDK"

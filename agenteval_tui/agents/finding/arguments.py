@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import Function, Module
+from agenteval_tui.agents.finding.python_module import Function, Module, called_name, constant_text, keyword
 
 _PLACE = "{{prompt}}"
 _DASHED = f"--{_PLACE}"
@@ -109,8 +109,10 @@ def _written(usage: Sequence[str], names: Sequence[str]) -> list[str]:
 
 def _positional(module: Module) -> Iterator[str]:
     for call in module.calls:
-        name = _text(call.args[0]) if call.args else ""
-        is_argument = _last(call) == "add_argument" and not name.startswith("-") and _value(call, "choices") is None
+        name = constant_text(call.args[0]) if call.args else ""
+        is_argument = (
+            called_name(call) == "add_argument" and not name.startswith("-") and keyword(call, "choices") is None
+        )
         if name and (is_argument or module.qualified(call.func) in ("click.argument", "rich_click.argument")):
             yield name
     for function in module.functions.values():
@@ -120,16 +122,16 @@ def _positional(module: Module) -> Iterator[str]:
 
 def _options(module: Module) -> Iterator[_Option]:
     for call in module.calls:
-        if _last(call) == "add_argument" or module.qualified(call.func) in ("click.option", "rich_click.option"):
-            names = tuple(name for name in map(_text, call.args) if name.startswith("-"))
-            if names and _value(call, "is_flag") is None and _value(call, "action") is None:
-                required = _value(call, "required")
-                choices = _value(call, "choices")
+        if called_name(call) == "add_argument" or module.qualified(call.func) in ("click.option", "rich_click.option"):
+            names = tuple(name for name in map(constant_text, call.args) if name.startswith("-"))
+            if names and keyword(call, "is_flag") is None and keyword(call, "action") is None:
+                required = keyword(call, "required")
+                choices = keyword(call, "choices")
                 values = choices.elts if isinstance(choices, ast.List | ast.Tuple) else []
                 yield _Option(
                     names,
                     isinstance(required, ast.Constant) and required.value is True,
-                    tuple(filter(None, map(_text, values))),
+                    tuple(filter(None, map(constant_text, values))),
                 )
     for function in module.functions.values():
         if _is_typer(module, function):
@@ -142,7 +144,7 @@ def _has_subcommands(module: Module) -> bool:
     groups = ("click.group", "click.Group", "rich_click.group")
     commands = [function for function in module.functions.values() if _is_typer(module, function)]
     return len(commands) > 1 or any(
-        _last(call) == "add_subparsers" or module.qualified(call.func) in groups for call in module.calls
+        called_name(call) == "add_subparsers" or module.qualified(call.func) in groups for call in module.calls
     )
 
 
@@ -190,15 +192,3 @@ def _reads_dashed(module: Module) -> bool:
         )
         for node in module.nodes
     )
-
-
-def _last(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
-
-
-def _text(node: ast.expr) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _value(call: ast.Call, keyword: str) -> ast.expr | None:
-    return next((node.value for node in call.keywords if node.arg == keyword), None)

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.python_module import Module, Modules
+from agenteval_tui.agents.finding.python_module import Module, Modules, annotation_of
 
 MESSAGE_FIELDS = (
     *("message", "prompt", "query", "question", "input", "user_input", "user_message", "text", "content", "task"),
@@ -76,11 +76,9 @@ def placeholder(modules: Modules, module: Module, annotation: ast.expr | None) -
     """(whether a value can be written for this type, the value)."""
     if annotation is None:
         return True, "example"
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return False, None
+    annotation = annotation_of(annotation)
+    if annotation is None:
+        return False, None
     text = ast.unparse(annotation)
     if text == "str":
         return True, "example"

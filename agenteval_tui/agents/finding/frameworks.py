@@ -9,7 +9,7 @@ from functools import cache
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.framework_finder import finders
-from agenteval_tui.agents.finding.python_module import Module, Modules
+from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of
 from agenteval_tui.agents.process.python_frameworks import Framework
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.errors import AgentevalError
@@ -145,7 +145,7 @@ class Frameworks:
             return self._method(module, node, local, depth)
         if isinstance(node.func, ast.Name):
             place = self._modules.named(module, node.func.id)
-            if place is not None and isinstance(place[1], ast.FunctionDef | ast.AsyncFunctionDef):
+            if place is not None and isinstance(place[1], Function):
                 return self.returned(place[0], place[1], depth + 1)
         return None
 
@@ -185,7 +185,7 @@ class Frameworks:
                 return self._start(module, node.func.value, local, depth + 1)
             if isinstance(node.func, ast.Name):
                 return self._start(module, node.func, local, depth + 1)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, Function):
             inner = locals_of(node)
             for result in returns_of(node):
                 start = self._start(module, result, inner, depth + 1)
@@ -213,9 +213,7 @@ class Frameworks:
                 return Construction(_maker("LangChain", "langchain_core", "|"), value, module)
         return None
 
-    def returned(
-        self, module: Module, function: ast.FunctionDef | ast.AsyncFunctionDef, depth: int = 0
-    ) -> Construction | None:
+    def returned(self, module: Module, function: Function, depth: int = 0) -> Construction | None:
         """What a function returns, if that is an agent."""
         local = locals_of(function)
         manages = any("contextmanager" in ast.unparse(node) for node in function.decorator_list)
@@ -224,12 +222,9 @@ class Frameworks:
             if construction is not None:
                 return construction
         if function.returns is not None:
-            hint = function.returns
-            if isinstance(hint, ast.Constant) and isinstance(hint.value, str):
-                try:
-                    hint = ast.parse(hint.value, mode="eval").body
-                except SyntaxError:
-                    return None
+            hint = annotation_of(function.returns)
+            if hint is None:
+                return None
             maker = self.maker_of(module, hint)
             empty = ast.Call(func=hint, args=[], keywords=[])
             if maker is not None and not maker.needs:
@@ -246,7 +241,7 @@ class Frameworks:
         return None
 
 
-def locals_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast.expr]:
+def locals_of(function: Function) -> dict[str, ast.expr]:
     """What names of a function are bound to, the last node."""
     local: dict[str, ast.expr] = {}
     for node in ast.walk(function):
@@ -259,13 +254,13 @@ def locals_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, ast
     return local
 
 
-def returns_of(function: ast.FunctionDef | ast.AsyncFunctionDef, *, yields: bool = False) -> list[ast.expr]:
+def returns_of(function: Function, *, yields: bool = False) -> list[ast.expr]:
     """The expressions that a function itself returns."""
     results: list[ast.expr] = []
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop(0)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if isinstance(node, Function | ast.ClassDef | ast.Lambda):
             continue
         if (isinstance(node, ast.Return) and node.value is not None) or (
             yields and isinstance(node, ast.Yield) and node.value is not None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 
-from agenteval_tui.agents.finding.python_module import Module, is_guard
+from agenteval_tui.agents.finding.python_module import Module, called_name, is_guard
 
 _HOSTS = (
     r"https?://(?:[\w-]+\.)*(?:api\.openai\.com|openrouter\.ai/api|api\.anthropic\.com|generativelanguage\.googleapis\.com"
@@ -60,28 +61,24 @@ def python_client(module: Module) -> str:
     return client if client and any(map(_ADDRESS.search, _code_strings(module))) else ""
 
 
-def sends(scope: ast.AST) -> bool:
-    """Whether a request is sent in it."""
-    return any(
-        isinstance(node, ast.Call)
-        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in _SENDS
-        for node in ast.walk(scope)
-    )
+def sends(calls: Iterable[ast.Call]) -> bool:
+    """Whether one of the calls sends a request."""
+    return any(called_name(call) in _SENDS for call in calls)
 
 
 def asks_at_once(module: Module) -> ast.stmt | None:
     """The first statement of a module that asks when the module is imported: it sends a request outside of functions,
     or calls one that does; None: none."""
-    asking = {name for name, function in module.functions.items() if sends(function)}
+    asking = {name for name, function in module.functions.items() if sends(module.calls_in(function))}
     # A function may ask by way of another.
     for _ in range(3):
-        asking |= {name for name, function in module.functions.items() if asking & _called(function)}
+        asking |= {name for name, function in module.functions.items() if asking & _called(module, function)}
     statements = (
         node
         for node in module.tree.body
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not is_guard(node)
     )
-    return next((node for node in statements if sends(node) or asking & _called(node)), None)
+    return next((node for node in statements if sends(module.calls_in(node)) or asking & _called(module, node)), None)
 
 
 def node_client(text: str) -> str:
@@ -102,8 +99,8 @@ def is_recorded(text: str) -> bool:
     return _RECORDED.search(text) is not None or _OLLAMA not in text
 
 
-def _called(scope: ast.AST) -> set[str]:
-    return {node.func.id for node in ast.walk(scope) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+def _called(module: Module, scope: ast.AST) -> set[str]:
+    return {call.func.id for call in module.calls_in(scope) if isinstance(call.func, ast.Name)}
 
 
 def _code_strings(module: Module) -> list[str]:

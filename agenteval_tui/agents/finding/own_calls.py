@@ -10,13 +10,13 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules
+from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of
 
 _MISSING = object()
 _NAMES_A_THING = re.compile(r"(?:^|_)(?:id|ids|uuid|key|token|url|path|file|filename|folder|email)$")
 """What a text is called that names something, and asks nothing: session_id."""
-_Asked = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-Asks = Callable[[_Asked], bool]
+_Asked = ast.ClassDef | Function
+Asks = Callable[[Module, _Asked], bool]
 
 
 class OwnCall(Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ def own_calls(
     places: dict[int, _Asked] = {}
     for module in read:
         nodes = [*module.classes.values(), *(module.functions.values() if functions else ())]
-        places.update({id(node): node for node in nodes if not node.decorator_list and asks(node)})
+        places.update({id(node): node for node in nodes if not node.decorator_list and asks(module, node)})
     if not places:
         return
     names = "|".join(sorted({re.escape(node.name) for node in places.values()}))
@@ -184,14 +184,12 @@ def _is_for_text(function: Function, name: str, *, undeclared: bool) -> bool:
     return undeclared if declared is None else _is_text(declared)
 
 
-def _is_text(declared: ast.expr) -> bool:
+def _is_text(annotation: ast.expr) -> bool:
+    declared = annotation_of(annotation)
+    if declared is None:
+        return False
     if isinstance(declared, ast.BinOp):  # str | None
         return _is_text(declared.left) or _is_text(declared.right)
-    if isinstance(declared, ast.Constant) and isinstance(declared.value, str):
-        try:
-            return _is_text(ast.parse(declared.value, mode="eval").body)
-        except SyntaxError:
-            return False
     name = ast.unparse(declared.value if isinstance(declared, ast.Subscript) else declared).rpartition(".")[2]
     if isinstance(declared, ast.Subscript) and name in ("Optional", "Union", "Annotated"):
         parts = declared.slice.elts if isinstance(declared.slice, ast.Tuple) else [declared.slice]

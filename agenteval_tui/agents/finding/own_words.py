@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from agenteval_tui.agents.finding.model import FoundTool
-from agenteval_tui.agents.finding.python_module import Module, Modules, keyword
+from agenteval_tui.agents.finding.python_module import (
+    Function,
+    Module,
+    Modules,
+    called_name,
+    constant_text,
+    keyword,
+    needed,
+)
 
 _INSTRUCTIONS = (
     *("instructions", "system_prompt", "system_message", "instruction", "prompt", "system", "state_modifier"),
@@ -32,7 +40,7 @@ def instructions_of(modules: Modules, module: Module, call: ast.Call) -> str:
     for name in _INSTRUCTIONS:
         node = keyword(call, name)
         place = modules.value(module, node)
-        if place is not None and isinstance(place[1], ast.FunctionDef | ast.AsyncFunctionDef):
+        if place is not None and isinstance(place[1], Function):
             text = next(
                 (
                     text
@@ -70,8 +78,7 @@ def tools_in(modules: Modules, module: Module) -> tuple[FoundTool, ...]:
     """The tools that a graph's module gives to its models and nodes, with those of the modules that it imports."""
     for other in (module, *_imported(modules, module)):
         for call in other.calls:
-            name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-            if name in ("bind_tools", "ToolNode") and call.args:
+            if called_name(call) in ("bind_tools", "ToolNode") and call.args:
                 tools = tuple(_listed(modules, other, call.args[0], 0))
                 if tools:
                     return tools[:20]
@@ -109,7 +116,7 @@ def _tool(modules: Modules, module: Module, node: ast.expr) -> FoundTool | None:
     if place is None:
         return None
     where, value = place
-    if isinstance(value, ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(value, Function):
         return _of_function(value, value.decorator_list[0] if value.decorator_list else None)
     if isinstance(value, ast.Call):
         arguments = {word.arg: word.value for word in value.keywords if word.arg}
@@ -143,11 +150,11 @@ def _tool(modules: Modules, module: Module, node: ast.expr) -> FoundTool | None:
     return None
 
 
-def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: ast.expr | None) -> FoundTool:
+def _of_function(function: Function, decorator: ast.expr | None) -> FoundTool:
     name = function.name
     if isinstance(decorator, ast.Call):
         words = [keyword(decorator, "name_override", "name"), *decorator.args[:1]]
-        name = next((w.value for w in words if isinstance(w, ast.Constant) and isinstance(w.value, str)), name)
+        name = next(filter(None, map(constant_text, words)), name)
     name = name if name.replace("_", "").replace("-", "").isalnum() else function.name
     docstring = ast.get_docstring(function) or ""
     example = _EXAMPLE.search(" ".join(docstring.split()))
@@ -156,17 +163,9 @@ def _of_function(function: ast.FunctionDef | ast.AsyncFunctionDef, decorator: as
     )
 
 
-def _asked_of_model(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
+def _asked_of_model(function: Function) -> Iterator[str]:
     """The parameters that have no default, without those that a framework fills."""
-    arguments = function.args
-    needed = [*arguments.posonlyargs, *arguments.args]
-    needed = needed[: len(needed) - len(arguments.defaults)]
-    needed += [
-        argument
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        if default is None
-    ]
-    for argument in needed:
+    for argument in needed(function):
         kind = ast.unparse(argument.annotation) if argument.annotation is not None else ""
         if argument.arg not in _FILLED and not _FILLED_TYPES.search(kind):
             yield argument.arg

@@ -27,6 +27,7 @@ from agenteval_tui.agents.finding.python_module import (
     Function,
     Module,
     Modules,
+    called_name,
     is_guard,
     keyword,
     needed,
@@ -51,7 +52,7 @@ _ASKS = frozenset(
     (
         *("create", "acreate", "run", "run_sync", "invoke", "ainvoke", "kickoff", "completion"),
         *("acompletion", "parse", "generate_content", "arun", "chat", "stream", "run_streamed", "query"),
-        *("complete", "messages"),
+        *("complete", "messages", "ClaudeSDKClient"),
     )
 )
 
@@ -101,12 +102,7 @@ class PythonAgents:
         """What the project's own code asks in the files `paths`: methods of classes, and `functions` if wanted, in the
         modules `read`."""
         read = [module for module in read if not self._asks_at_once(module)]
-        asking = {id(node) for module in read if self._client(module) for node in _scopes(module)}
-
-        def asks(scope: ast.AST) -> bool:
-            return _asks(scope) or (id(scope) in asking and model_servers.sends(scope))
-
-        for call in own_calls(self._modules, read, paths, asks, functions=functions):
+        for call in own_calls(self._modules, read, paths, self._asks, functions=functions):
             config: dict[str, Any] = {"capture": "model"}
             for option in ("settings", "input", "output"):
                 if value := getattr(call, option):
@@ -135,7 +131,7 @@ class PythonAgents:
             return None
         if isinstance(node, ast.ClassDef):
             construction = None
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        elif isinstance(node, Function):
             construction = self._frameworks.returned(module, node)
         else:
             construction = self._frameworks.makes(module, node)
@@ -229,7 +225,7 @@ class PythonAgents:
                 written.update(mapping)
                 tools = tools or own_words.tools_in(modules, construction.module)
         instructions = instructions or said or ""
-        if not instructions and isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if not instructions and isinstance(node, ast.ClassDef | Function):
             instructions = ast.get_docstring(node) or ""
         return FoundAgent(
             sign=sign,
@@ -343,12 +339,7 @@ class PythonAgents:
         line = list(self._line(module, cls))
         if any(module.qualified(base).endswith(_MODELS) for module, each in line for base in each.bases):
             return False
-        methods = {
-            node.name: node
-            for _, each in reversed(line)
-            for node in each.body
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
+        methods = {node.name: node for _, each in reversed(line) for node in each.body if isinstance(node, Function)}
         if any("abstractmethod" in ast.unparse(name) for each in methods.values() for name in each.decorator_list):
             return False
         ask = next((methods[name] for name in _WAYS if name in methods), None)
@@ -358,10 +349,7 @@ class PythonAgents:
             return False
         return any(
             self._asks(module, each)
-            or any(
-                isinstance(node, ast.Call) and self._frameworks.maker_of(module, node.func) is not None
-                for node in ast.walk(each)
-            )
+            or any(self._frameworks.maker_of(module, call.func) is not None for call in module.calls_in(each))
             for module, each in line
         )
 
@@ -427,7 +415,8 @@ class PythonAgents:
 
     def _asks(self, module: Module, scope: ast.AST) -> bool:
         """Whether a model or an agent is asked in a part of a module."""
-        return _asks(scope) or (bool(self._client(module)) and model_servers.sends(scope))
+        calls = module.calls_in(scope)
+        return any(map(_is_question, calls)) or (bool(self._client(module)) and model_servers.sends(calls))
 
     def _functions(self, module: Module) -> Iterator[FoundAgent]:
         library = self._sdk(module)
@@ -618,7 +607,7 @@ def python_of(root: Any, folder: str) -> str:
 def _source(name: str, node: ast.AST) -> str:
     if isinstance(node, ast.ClassDef):
         return f"class {name}"
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+    if isinstance(node, Function):
         return f"def {name}({source_of(node.args, 40)})"
     if isinstance(node, ast.Call):
         return f"{name} = {source_of(node.func, 40).partition('(')[0]}(…)"
@@ -653,17 +642,5 @@ def _top(target: str) -> str:
     return target.partition(".")[0]
 
 
-def _scopes(module: Module) -> Iterator[ast.AST]:
-    """The classes and functions of a module's level."""
-    yield from module.classes.values()
-    yield from module.functions.values()
-
-
-def _asks(scope: ast.AST) -> bool:
-    """Whether a model or an agent is asked in it."""
-    return any(_is_question(node) for node in ast.walk(scope) if isinstance(node, ast.Call))
-
-
 def _is_question(call: ast.Call) -> bool:
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return name in _ASKS or name == "ClaudeSDKClient"
+    return called_name(call) in _ASKS

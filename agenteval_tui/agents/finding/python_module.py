@@ -27,6 +27,7 @@ class Module:
         """What names of the module's level are bound to, the last one."""
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, ast.ClassDef] = {}
+        self._calls: dict[int, list[ast.Call]] = {}
         for node in self.nodes:
             self._import(node)
         for statement in _level(tree.body):
@@ -36,7 +37,7 @@ class Module:
                         self.values[target.id] = statement.value
             elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
                 self.values[statement.target.id] = statement.value
-            elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            elif isinstance(statement, Function):
                 self.functions[statement.name] = statement
             elif isinstance(statement, ast.ClassDef):
                 self.classes[statement.name] = statement
@@ -58,10 +59,17 @@ class Module:
         # A walk takes a third as long as parsing the file, and a dozen readers want the nodes of the same module.
         return list(ast.walk(self.tree))
 
-    @cached_property
+    @property
     def calls(self) -> list[ast.Call]:
         """All calls in it."""
-        return [node for node in self.nodes if isinstance(node, ast.Call)]
+        return self.calls_in(self.tree)
+
+    def calls_in(self, scope: ast.AST) -> list[ast.Call]:
+        """The calls in a part of it."""
+        if id(scope) not in self._calls:
+            nodes = self.nodes if scope is self.tree else ast.walk(scope)
+            self._calls[id(scope)] = [node for node in nodes if isinstance(node, ast.Call)]
+        return self._calls[id(scope)]
 
     @property
     def strings(self) -> Iterator[str]:
@@ -237,8 +245,6 @@ class Modules:
         """The text of an expression, as far as it is written in the project; "" if none is."""
         if node is None or depth > _DEEPEST:
             return ""
-        if isinstance(node, ast.Constant):
-            return node.value if isinstance(node.value, str) else ""
         if isinstance(node, ast.JoinedStr):
             return "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -257,7 +263,7 @@ class Modules:
             if place is not None and place[1] is not node and isinstance(place[1], ast.expr):
                 return self.text(place[0], place[1], depth + 1)
             return self._text_of_settings(module, node, depth + 1) if isinstance(node, ast.Attribute) else ""
-        return ""
+        return constant_text(node)
 
     def _text_of_settings(self, module: Module, node: ast.Attribute, depth: int) -> str:
         """The text that `node`, an attribute of an object such as the settings of an application, has by default."""
@@ -300,6 +306,26 @@ def keyword(call: ast.Call, *names: str) -> ast.expr | None:
     return next((word.value for name in names for word in call.keywords if word.arg == name), None)
 
 
+def called_name(call: ast.Call) -> str:
+    """What a call calls, without the object or module that has it; "" where it has no name."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else str(getattr(call.func, "id", ""))
+
+
+def constant_text(node: ast.AST | None) -> str:
+    """A text that is written as such; "" for any other expression."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def annotation_of(node: ast.expr) -> ast.expr | None:
+    """What an annotation means that may be written as a text; None if that is not Python."""
+    if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+        return node
+    try:
+        return ast.parse(node.value, mode="eval").body
+    except (SyntaxError, ValueError):  # ValueError: a null byte, before Python 3.11.4
+        return None
+
+
 def source_of(node: ast.AST, length: int = 60) -> str:
     """An expression on one line, cut."""
     text = " ".join(ast.unparse(node).split())
@@ -313,9 +339,7 @@ def returns_dicts(function: Function) -> list[str]:
         if isinstance(node, ast.Return) and node.value is not None:
             for part in ast.walk(node.value):
                 if isinstance(part, ast.Dict):
-                    keys += [
-                        key.value for key in part.keys if isinstance(key, ast.Constant) and isinstance(key.value, str)
-                    ]
+                    keys += filter(None, map(constant_text, part.keys))
                 elif isinstance(part, ast.Call):
                     keys += [word.arg for word in part.keywords if word.arg]
     return keys
