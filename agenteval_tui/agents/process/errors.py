@@ -6,7 +6,7 @@ import re
 import signal
 from collections.abc import Mapping
 
-from agenteval_tui.agents.process.traceback_text import OWN
+from agenteval_tui.agents.process.traceback_text import OWN, PACKAGES
 from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
@@ -17,7 +17,7 @@ _PROMPT = re.compile(r".*[:?]|[^<]{0,20}>", re.DOTALL)
 """A line without an end that asks for one: "Your name: ", "you> ", but no "</html>"."""
 _IN_DUMP = re.compile(
     r"^(?:Current thread|Thread) 0x\w+ .*:$|^Extension modules: "
-    rf"|^ *File \"(?:{'|'.join(map(re.escape, OWN))})[\w/]+\.py\", line \d+ in "
+    rf"|^ *File \"(?:(?:{'|'.join(map(re.escape, OWN))})[\w/]+\.py|[^\"]*(?:{PACKAGES.pattern})[^\"]*)\", line \d+ in "
 )
 """Lines of what `faulthandler` writes of a crash that name nothing of the user's."""
 

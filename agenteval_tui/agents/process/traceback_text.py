@@ -31,7 +31,7 @@ _JS_FRAME = re.compile(
 _JS_RAISED = re.compile(
     r"^(?P<cause>\s*\[cause\]: )?(?:Uncaught )?(?P<type>[A-Z][\w$.]*)(?: \[\w+\])?(?:: (?P<message>.*))?$"
 )
-_PACKAGES = re.compile(
+PACKAGES = re.compile(
     r"[\\/](?:site-packages|dist-packages|node_modules)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\d.]*[\\/]|\.zip[\\/]"
 )
 _FATAL = "Fatal Python error: "
@@ -262,9 +262,9 @@ def _js_source(lines: list[str], frame: Frame) -> str:
 
 def _file(file: str, folder: str) -> tuple[str, bool]:
     """A file as it is shown, and whether it is the project's."""
-    own = not (file.startswith(("<", "node:", "internal/")) or _PACKAGES.search(file))
+    own = not (file.startswith(("<", "node:", "internal/")) or PACKAGES.search(file))
     if own and PurePath(file).is_absolute():
         way = os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
         return (file if way.startswith("../../../../") else way), True
-    installed = list(_PACKAGES.finditer(file))
+    installed = list(PACKAGES.finditer(file))
     return (file[installed[-1].end() :] if installed else file), own
