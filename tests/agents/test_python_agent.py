@@ -335,7 +335,7 @@ async def test_a_function_for_a_chat_may_stream_the_whole_text_so_far(run_functi
         ("odd", "program", "an agent can't give an object"),
         ("event", "protocol", "the call 'x', which was not made"),
         ("sleeps", "timeout", "mine:sleeps gave no sign for 0.3 s"),
-        ("flood", "program", "gave more than 1 MB"),
+        ("flood", "program", "mine:flood gave more than 1 MB, 0.1 MB of it in one `text`"),
     ],
 )
 async def test_what_goes_wrong_is_said(run_function: Run, name: str, kind: str, said: str) -> None:

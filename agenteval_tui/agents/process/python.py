@@ -339,11 +339,11 @@ class PythonAgent:
             # The classes go from the most special to the most general, so that the nearest remedy wins.
             fix = next((_REMEDIES[kind] for kind in error.kinds if kind in _REMEDIES), fix)
             return without_secrets(sentence, env), fix
+        if isinstance(error, HostError) and error.too_much:  # how its process ended is our doing
+            return f"{options.callable} {error}", "give less, or raise `max_reply_mb`"
         code = None if program is None else program.returncode
         ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
         fix = remedy_for(code, _LOOK)
-        if isinstance(error, HostError) and error.too_much:
-            fix = "give less, or raise `max_reply_mb`"
         if words is None:
             words = "" if program is None else program.stderr
         return with_last_words(f"{options.callable} {ended}", words, env), fix

@@ -221,15 +221,20 @@ class _Asked(Struct):
 
     room: int
     answers: asyncio.Queue[Mapping[str, Any] | None] = field(default_factory=asyncio.Queue)
+    largest: tuple[int, str] = 0, ""
+    """Of its events: the bytes and the type."""
 
     def give(self, line: bytes, answer: Mapping[str, Any]) -> None:
         before = self.room
         if "output" not in answer:  # what is printed is bounded where it is told (`python_output`)
             self.room -= len(line)
+        if "event" in answer:
+            self.largest = max(self.largest, (len(line), str(answer["event"].get("type"))))
         if self.room >= 0:
             self.answers.put_nowait(answer)
         elif before >= 0:
-            self.answers.put_nowait({"too_much": True})
+            size, kind = self.largest
+            self.answers.put_nowait({"too_much": f", {size / 1e6:.1f} MB of it in one `{kind}`" if kind else ""})
 
 
 class PythonHost:
@@ -294,7 +299,7 @@ class PythonHost:
                     await self.program.exited(GRACE_S)
                     raise HostError("ended without an answer")
                 if "too_much" in answer:
-                    error = HostError(f"gave more than {limit / 1e6:g} MB")
+                    error = HostError(f"gave more than {limit / 1e6:g} MB{answer['too_much']}")
                     error.too_much = True
                     raise error
                 if "raised" in answer:
@@ -398,7 +403,7 @@ class PythonHost:
         self._dead = True
         # A process that was cut off because a line had no end gave too much. Of any other, None says that it has ended.
         for call in self._asked.values():
-            call.answers.put_nowait({"too_much": True} if self._channel.flooded else None)
+            call.answers.put_nowait({"too_much": ""} if self._channel.flooded else None)
         for fork in self._forks.values():
             fork.gone()
         self._forks.clear()
