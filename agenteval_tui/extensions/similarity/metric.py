@@ -90,7 +90,9 @@ def _vector(reply: Reply) -> tuple[list[float], str]:
 
 def _cosine(left: Sequence[float], right: Sequence[float]) -> float:
     """Raises `UnusableError` where a vector has no direction."""
-    length = math.sqrt(math.fsum(x * x for x in left)) * math.sqrt(math.fsum(x * x for x in right))
-    if not length or not math.isfinite(length):
+    # Each divided by its length first: squares of large components overflow, and those of small ones vanish.
+    lengths = math.hypot(*left), math.hypot(*right)
+    if not all(lengths) or not all(map(math.isfinite, lengths)):
         raise _unusable("zeros")
-    return max(-1.0, min(1.0, math.fsum(x * y for x, y in zip(left, right, strict=True)) / length))
+    cosine = math.fsum(x / lengths[0] * (y / lengths[1]) for x, y in zip(left, right, strict=True))
+    return max(-1.0, min(1.0, cosine))

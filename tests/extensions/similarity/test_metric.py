@@ -29,6 +29,14 @@ def test_similarity_is_the_cosine() -> None:
     assert (opposite.outcome, opposite.score) == (Outcome.PASSED, 0)
 
 
+@pytest.mark.parametrize("size", [1e-200, 1e-3, 1e154, 1e308])
+def test_the_length_of_a_vector_does_not_matter(size: float) -> None:
+    result = answered({"type": "Similarity", "to": "A dozen", "min": 0.9}, vector(size, 0), vector(0.8, 0.6))
+    assert (result.outcome, result.score) == (Outcome.FAILED, pytest.approx(0.8))
+    same = answered({"type": "Similarity", "to": "A dozen"}, vector(size, size), vector(size, size))
+    assert (same.outcome, same.score) == (Outcome.PASSED, pytest.approx(1))
+
+
 def test_similarity_compares_with_the_expected_value() -> None:
     asked = asked_of({"type": "Similarity"}, expected_value="A dozen")
     assert [one.payload["text"] for one in asked] == ["There are 12 kettles.", "A dozen"]
@@ -46,7 +54,7 @@ def test_similarity_compares_with_the_expected_value() -> None:
         (vector(1, 0), "nonsense"),
         (vector(1, 0), vector()),
         (vector(1, 0), '{"vector": [NaN, 1]}'),
-        (vector(1e308, 1e308), vector(1e308, 1e308)),
+        (vector(1.7e308, 1.7e308), vector(1, 1)),
     ],
 )
 def test_a_broken_embedder_is_an_error_also_when_negated(replies: tuple[Any, ...], negate: bool) -> None:
