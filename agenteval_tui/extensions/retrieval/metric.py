@@ -151,7 +151,8 @@ def _list(value: Value) -> tuple[str, ...] | None:
         return value.items
     if isinstance(value, JsonValue) and isinstance(value.data, list):
         plain = [entry for entry in value.data if isinstance(entry, str | int) and not isinstance(entry, bool)]
-        return tuple(str(entry) for entry in plain) if len(plain) == len(value.data) else None
+        # Each once, as a prototype's list has it: `measure` and the evidence count the same ranks.
+        return tuple(dict.fromkeys(map(str, plain))) if len(plain) == len(value.data) else None
     return None
 
 

@@ -62,6 +62,11 @@ def test_retrieval() -> None:
     assert run(found(), "Retrieval", **config, min_f1=0.1).outcome is Outcome.FAILED
     answer = Transcript((), final_output='["d1", "d2"]')
     assert run(answer, "JsonResponse", **config, min_f1=1).outcome is Outcome.PASSED
+    # A document counts once, in the figures and in their evidence.
+    answer = Transcript((), final_output='["d1", "d1", "d2"]')
+    twice = run(answer, "JsonResponse", type="Retrieval", relevant=["d2"], k=2, min_recall=1)
+    lines = {line.condition: line for line in twice.metrics[0].evidence}
+    assert (twice.outcome, lines["relevant[0]"].found, lines["not relevant"].found) == (Outcome.PASSED, 2, 1)
     assert "cannot-fail" in said("Retrieval", **config)
     assert (
         "at most 0.500: this can never pass" in said("Retrieval", **{**config, "k": 1}, min_recall=0.6)["contradictory"]
