@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.core.platforms import ON_WINDOWS, WINDOWS
 from agenteval_tui.core.standard_streams import open_missing_descriptors
 
@@ -47,10 +47,7 @@ def _main(arguments: list[str]) -> int:
         from agenteval_tui.cli.complete import main as complete
 
         return _print(lambda: complete(arguments[1:]))
-    # Modules, trees and plans stay: at Python's own threshold the first frame comes 28 ms (of 288) later, a suite of
-    # 10,000 tests is read in 3.0 s (not 1.8) and planned in 1.3 (not 0.6). To look a second time through what stays of
-    # that suite while it is read would take 70 ms.
-    gc.set_threshold(20_000, 50, 20)
+    collect_less_often()
     from agenteval_tui.cli.main import main as command_line
 
     return command_line(arguments, launch_app=_launch)

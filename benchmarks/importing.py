@@ -7,7 +7,6 @@ python -m benchmarks.importing [--quick] [--json FILE]
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import random
 import resource
@@ -18,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.core.garbage_collection import collect_less_often
 from benchmarks.table import Row
 
 SAMPLES = 170
@@ -103,7 +103,7 @@ def import_into(path: Path, db: Path) -> dict[str, float]:
     from agenteval_tui.formats.import_file import import_file
     from agenteval_tui.history.store import Store
 
-    gc.set_threshold(20_000, 50, 20)  # as the program does
+    collect_less_often()
     with Store.open(db) as store:
         began = time.perf_counter()
         report = import_file(path, store)

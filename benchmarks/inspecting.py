@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import statistics
 import tempfile
 import time
@@ -15,6 +14,7 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -67,7 +67,7 @@ def context(seed: int) -> Transcript:
 
 def run(quick: bool = False) -> list[Row]:
     """Medians over a few rounds. Each figure includes a repaint, except the figures for searching."""
-    gc.set_threshold(20_000, 50, 20)  # as the program does
+    collect_less_often()
     with tempfile.TemporaryDirectory() as folder:
         db = Path(folder) / "history.db"
         _store(db, [transcript(0), transcript(1), transcript(2), context(0), context(1)])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import platform
@@ -26,6 +25,7 @@ from typing import Any
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, AgentSetup, CheckReport, Done, TextDelta
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import AGENTS
+from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Event
@@ -118,7 +118,7 @@ def measured(quick: bool, distinct: bool = False, tests: int = 1_000, rounds: in
     """Several rounds; the median, the best and the worst."""
     sys.modules["benchmark_agents"] = SimpleNamespace(EchoAgent=EchoAgent)  # type: ignore[assignment]
     entry_points.own(AGENTS)["echo"] = "benchmark_agents:EchoAgent"
-    gc.set_threshold(20_000, 50, 20)  # as in the process of an execution
+    collect_less_often()
     tests, rounds = (100, 1) if quick else (tests, rounds)
     measure(min(tests, 50))  # imports and caches are not measured
     results = [measure(tests, distinct) for _ in range(rounds)]

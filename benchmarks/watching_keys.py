@@ -12,7 +12,6 @@ each save of the agent's file, the cursor moves over the runs as they come.
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import statistics
 import subprocess
@@ -25,6 +24,7 @@ from pyte import Screen
 from textual.pilot import Pilot
 
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.runs.change.model import CodeChange
 from agenteval_tui.suites.projects import SCOPE
 from agenteval_tui.tui.app import AgentevalApp
@@ -41,7 +41,7 @@ _WAIT_S = 300.0
 
 def run(quick: bool = False) -> list[Row]:
     """The longest time without reading a key, after saves that change no verdict and all of them."""
-    gc.set_threshold(20_000, 50, 20)  # as the program does
+    collect_less_often()
     tests = 5 if quick else MANY_TESTS
     with tempfile.TemporaryDirectory() as folder:
         named = '{kind: python, callable: "agent.py:agent"}'

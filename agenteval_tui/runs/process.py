@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from msgspec import convert
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError, program_error
+from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.core.private_files import log_error
 from agenteval_tui.core.standard_streams import open_missing_descriptors
 from agenteval_tui.history.store import Store
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 def main(arguments: list[str] | None = None) -> int:
     """Read the request from stdin, run it to its end. Gives the exit code: 0, or that of the error at the start."""
     open_missing_descriptors()
-    gc.set_threshold(20_000, 50, 20)  # as `__main__`, which says why
+    collect_less_often()
     command_line = sys.argv[1:] if arguments is None else arguments
     handshake = Handshake()
     try:

@@ -33,6 +33,7 @@ from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
 from agenteval_tui.cli.start import AppStart
+from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.tui.actions import ACTIONS
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -448,7 +449,7 @@ def main() -> int:
     sizes = SIZES[:5] if not given.size else ((int(given.size.split("x")[0]), int(given.size.split("x")[1])),)
     faulthandler.enable()
     gc.freeze()
-    gc.set_threshold(20_000, 50, 20)  # as the program does it
+    collect_less_often()
     found = 0
     for seed in given.seeds:
         with tempfile.TemporaryDirectory(prefix="monkey-", ignore_cleanup_errors=True) as name:
