@@ -134,17 +134,19 @@ def _groups(trend_query: TrendQuery, run: RunRow, versions: Mapping[int | str, s
 def _read(
     connection: Connection, trend_query: TrendQuery, held: ActiveQuarantines
 ) -> tuple[dict[str, tuple[str, list[Tally]]], list[TestName], tuple[Quarantine, ...], list[int]]:
-    """The tallies by group, the tests, the quarantines that have a part in it, and the runs that may have failed by a
-    criterion that is in quarantine only."""
+    """The tallies by group, the tests, the quarantines that have a part in it, and the runs that may end otherwise
+    without the criteria in quarantine."""
     test_names = rows.tests_known(connection)
     picked = select_runs(connection, trend_query, test_names)
     place = TimeBucket(0, picked.since_ms, picked.until_ms)
     every = rows.tallies(connection, picked, [place], trend_query.group)
     whole = {test_name.row for test_name in test_names if held.test(test_name.suite_key, test_name.test_id) is not None}
-    partly = {
-        test_name.row for test_name in test_names if held.criteria_of(test_name.suite_key, test_name.test_id)
-    } - whole
     ran = {tally.test for tally in every}
+    partly = {
+        test_name.row: criteria
+        for test_name in test_names
+        if test_name.row in ran - whole and (criteria := held.criteria_of(test_name.suite_key, test_name.test_id))
+    }
     names = {(test_name.suite_key, test_name.test_id) for test_name in test_names if test_name.row in ran}
     groups = groups_of(connection, trend_query.group, test_names, {tally.key for tally in every})
     grouped: dict[str, tuple[str, list[Tally]]] = {}
@@ -153,8 +155,8 @@ def _read(
             for key, name in groups(tally.key):
                 grouped.setdefault(key, (name, []))[1].append(tally)
     runs: list[int] = []
-    if partly & ran:
-        runs = rows.not_passed_runs(connection, replace(picked, tests=tuple(sorted(partly & ran))), _JUDGED)
+    if partly:
+        runs = rows.runs_to_judge_again(connection, replace(picked, tests=tuple(sorted(partly))), partly, _JUDGED)
     left_out = tuple(quarantine for quarantine in held if (quarantine.suite_key, quarantine.test_id) in names)
     return grouped, test_names, left_out, runs
 

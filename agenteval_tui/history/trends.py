@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -484,11 +484,23 @@ def runs_of(connection: sqlite3.Connection, picked: SelectedRuns, variation: str
     return sorted(numbers, reverse=True)[:most]
 
 
-def not_passed_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> list[int]:
-    """The row numbers of the newest of the picked runs that failed, ended in an error, or wait for a person."""
+def runs_to_judge_again(
+    connection: sqlite3.Connection, picked: SelectedRuns, held: Mapping[int, Iterable[str]], most: int
+) -> list[int]:
+    """The row numbers of the newest of the picked runs that may end otherwise without the criteria `held` (names by
+    test): those that did not pass, and those that have no other criterion."""
+    names = json.dumps([[test, name] for test, listed in held.items() for name in listed])
+    other = (
+        "SELECT 1 FROM criterion_results o WHERE o.run = r.id AND NOT EXISTS"
+        " (SELECT 1 FROM json_each(?) h"
+        " WHERE json_extract(h.value, '$[0]') = r.test AND json_extract(h.value, '$[1]') = o.name)"
+    )
     numbers: list[int] = []
     for source, _, values in _arms(connection, picked):
-        numbers += [row[0] for row in connection.execute(f"SELECT r.id FROM {source} AND r.status != 'passed'", values)]
+        rows = connection.execute(
+            f"SELECT r.id FROM {source} AND (r.status != 'passed' OR NOT EXISTS ({other}))", [*values, names]
+        )
+        numbers += [row[0] for row in rows]
     return sorted(numbers, reverse=True)[:most]
 
 

@@ -289,6 +289,9 @@ def test_what_is_in_quarantine_fires_no_alert(tmp_path: Path) -> None:
         assert (one.alerts[0].n, one.alerts[0].passed) == (9, 9)
         assert [q.criterion for q in one.left_out] == ["right"]
         assert [a.state for a in watch(store, replace(ALL, group="tag"), 0.95, NOW).alerts] == ["ok", "ok"]
+        quarantines.put(store, replace(held, criterion="polite")).result()
+        alert = watch(store, ALL, 0.95, NOW).alerts[0]
+        assert (alert.n, alert.passed) == (6, 6), "nothing of the test is left, also of its runs that passed"
         quarantines.put(store, replace(held, criterion="")).result()
         assert watch(store, ALL, 0.95, NOW).alerts[0].n == 6, "the whole test is left out"
         assert watch(store, ALL, 0.95, NOW + DAY).fired, "its day is over"
