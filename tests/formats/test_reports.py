@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import html.parser
+import io
 import re
 import sys
 from collections.abc import Iterator
@@ -18,6 +20,7 @@ from agenteval_tui.formats.exporters.github import MOST, annotation_lines, comma
 from agenteval_tui.formats.exporters.report_figures import dollars, report_figures, seconds, share
 from agenteval_tui.formats.exporters.report_html import report_html
 from agenteval_tui.formats.exporters.report_md import report_md
+from agenteval_tui.formats.exporters.results_csv import results_csv
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
@@ -44,7 +47,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def keep(store: Store, outcomes: list[str], text: str = "hello", name: str = "Test") -> None:
+def keep(
+    store: Store, outcomes: list[str], text: str = "hello", name: str = "Test", duration_ms: float = 1500.0
+) -> None:
     """An execution whose runs ended so; every text in it that anybody may choose is `text`."""
     runs = []
     for number, outcome in enumerate(outcomes):
@@ -69,10 +74,18 @@ def keep(store: Store, outcomes: list[str], text: str = "hello", name: str = "Te
         evidence = Evidence("contains", verdict is Outcome.PASSED, text, text, text)
         metric = MetricResult(text, "TextMatch", verdict, float(verdict is Outcome.PASSED), evidence=(evidence,))
         result = CriterionResult(text, verdict, float(verdict is Outcome.PASSED), value=text, metrics=(metric,))
-        runs.append((planned, RunEnded(planned.id, outcome, 1.0, 1_000, 1500.0, 1, transcript, (result,), why=text)))
+        runs.append((planned, RunEnded(planned.id, outcome, 1.0, 1_000, duration_ms, 1, transcript, (result,),
+                                       why=text)))  # fmt: skip
     record = ExecutionRecord("EXEC-1", text if text != "hello" else "Shop", "run", "a.suite.yaml", ("/s/a.suite.yaml",),
                              1_736_899_200_000)  # fmt: skip
     store.import_runs(record, runs)
+
+
+@pytest.mark.parametrize(("duration_ms", "cell"), [(1500.0, "1500"), (12.345678, "12.3457"), (5_432_109.8, "5432110")])
+def test_a_table_has_long_times_whole(store: Store, duration_ms: float, cell: str) -> None:
+    keep(store, ["passed"], duration_ms=duration_ms)
+    (row,) = csv.DictReader(io.StringIO(results_csv(store, store.execution("EXEC-1"))))
+    assert (row["duration_ms"], row["cost"], row["score"]) == (cell, "0.018", "1")
 
 
 def test_figures_as_people_read_them() -> None:

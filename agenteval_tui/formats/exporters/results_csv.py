@@ -116,4 +116,7 @@ def _joined(properties: Sequence[tuple[str, str]], sought: str) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    """Six digits, and of a long time all before the point: a spreadsheet would take 1.23457e+06 for 1,234,570."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) and abs(value) < 100_000 else f"{value:.0f}"
