@@ -1,9 +1,24 @@
-"""JSON values: what is in them, other texts and numbers, and how deep they may be nested."""
+"""JSON values: read from a text, what is in them, other texts and numbers, and how deep they may be nested."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+
+def parsed_json(text: str | bytes) -> Any:
+    """The value of a JSON text; None for a text that is no JSON, or that nests deeper than Python reads."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def json_object(text: str | bytes) -> dict[str, Any] | None:
+    """The object that a JSON text is; None for any other text."""
+    value = parsed_json(text)
+    return value if isinstance(value, dict) else None
 
 
 def with_leaves(value: object, change: Callable[[Any], object]) -> object:

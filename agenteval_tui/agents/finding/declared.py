@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
 from agenteval_tui.agents.process.project_environment import workspace_members
 from agenteval_tui.agents.process.project_interpreter import tables_of
+from agenteval_tui.core.json_values import json_object
 
 
 def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
@@ -104,12 +104,8 @@ def _members(files: ProjectFiles, folder: str) -> Iterator[str]:
 
 def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
     """The graphs that langgraph.json names: "./src/agent/graph.py:graph"."""
-    data = files.text(path)
-    try:
-        read = json.loads(data or b"")
-    except (ValueError, RecursionError):
-        return
-    graphs = read.get("graphs") if isinstance(read, dict) else None
+    data = files.text(path) or b""
+    graphs = (json_object(data) or {}).get("graphs")
     folder = path.rpartition("/")[0]
     for key, entry in graphs.items() if isinstance(graphs, dict) else ():
         target = entry.get("path") if isinstance(entry, dict) else entry
@@ -117,7 +113,7 @@ def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
         if not name.isidentifier() or ".." in place.split("/"):
             continue
         file = f"{folder}/{place}" if folder else place
-        line, source = _line(data or b"", f'"{key}"'.encode()), f'"{key}": "{target}"'
+        line, source = _line(data, f'"{key}"'.encode()), f'"{key}": "{target}"'
         if place.endswith(SOURCES):
             graph = graph_of(files, file, name, folder)
             if graph is not None:

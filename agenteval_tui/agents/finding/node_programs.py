@@ -3,7 +3,6 @@ sources are searched, not parsed."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -13,6 +12,7 @@ from agenteval_tui.agents.finding.arguments import node_words
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.model_servers import is_recorded, node_client, node_request
 from agenteval_tui.agents.finding.project_files import ProjectFiles
+from agenteval_tui.core.json_values import json_object
 
 _SDKS = {
     "@anthropic-ai/claude-agent-sdk": "Claude Agent SDK",
@@ -131,11 +131,8 @@ class Package:
 
 def package_of(files: ProjectFiles, path: str) -> Package | None:
     """The package of a package.json."""
-    try:
-        read = json.loads(files.text(path) or b"")
-    except (ValueError, RecursionError):
-        return None
-    return Package(files, path, read) if isinstance(read, dict) else None
+    read = json_object(files.text(path) or b"")
+    return None if read is None else Package(files, path, read)
 
 
 def _library(name: str) -> str:

@@ -19,6 +19,7 @@ from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.stream import CutReplyError, EmptyResponseError, ProviderError, StreamReply, decoded
 from agenteval_tui.agents.network_options import Timeouts
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.transcripts.model import ErrorCode
 
 _ERROR_BODY = 64_000  # bytes of an error's body that are read
@@ -360,11 +361,8 @@ async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -
 def _taken(reply: StreamReply, sent: ServerEvent) -> Iterator[AgentEvent]:
     """The events of one event of a stream. Raises `ProviderError`: whoever calls an event an error means it."""
     if sent.name.lower() == "error":
-        try:
-            value = json.loads(sent.data)
-        except (ValueError, RecursionError):
-            value = {"message": sent.data}
-        raise ProviderError(error_in(value) if isinstance(value, Mapping) else {"message": str(value)})
+        value = parsed_json(sent.data)
+        raise ProviderError(error_in(value) if isinstance(value, Mapping) else {"message": str(value or sent.data)})
     return reply.take(sent)
 
 

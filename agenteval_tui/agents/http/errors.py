@@ -20,6 +20,7 @@ from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
 from agenteval_tui.agents.http.connection_pool import named_source
 from agenteval_tui.agents.http.proxies import PAGE, Proxy
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.core.numbers import spoken_seconds
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.model import ErrorCode, RunError
@@ -665,10 +666,9 @@ def words_in(body: str) -> str:
     if body.startswith(("data:", "event:")):  # an error as the only event of a stream, with a status of its own
         lines = [line for line in body.splitlines() if line.startswith("data:")]
         body = lines[0].removeprefix("data:").strip() if lines else body
-    try:
-        value: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        return on_one_line(words_of_page(body) if is_markup(body) else body, _LONGEST)
+    value = parsed_json(body)
+    if value is None:
+        value = body
     for _ in range(_DEEPEST):
         if isinstance(value, list) and value:
             value = value[0]
@@ -683,11 +683,7 @@ def words_in(body: str) -> str:
 
 def codes_in(body: str) -> frozenset[str]:
     """The codes in an error's body (`code`, `type`, `status`, ...), in small letters."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return frozenset()
-    return frozenset(_codes(value, 0))
+    return frozenset(_codes(parsed_json(body), 0))
 
 
 def is_error(value: Mapping[str, Any]) -> bool:

@@ -27,6 +27,7 @@ from agenteval_tui.agents.models.stream import (
     string,
     text_at,
 )
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.transcripts.codec import content_text
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
@@ -198,7 +199,7 @@ class MessagesReply(ModelReply):
                 # Joined once, at the end: adding each piece to a text would copy it each time.
                 block = {**block, name: string(block.get(name)) + "".join(pieces)}
             if place in self._json:
-                block = {**block, "input": _object("".join(self._json[place])) or block.get("input") or {}}
+                block = {**block, "input": parsed_json("".join(self._json[place])) or block.get("input") or {}}
             blocks.append((block, self._calls_at.get(place)))
         return blocks
 
@@ -323,10 +324,3 @@ class MessagesReply(ModelReply):
         if isinstance(raw, Mapping):
             self._counts.update((name, value) for name, value in raw.items() if value is not None)
             self.take_usage(self._counts)
-
-
-def _object(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.models.hosted_calls import HostedCall
+from agenteval_tui.core.json_values import json_object
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Attachment, Message, ToolCall
 
@@ -117,11 +118,7 @@ def arguments_object(text: str) -> dict[str, Any] | None:
     """A call's arguments as an object; {} for none at all, None when they are something else."""
     if not text.strip():
         return {}
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
+    return json_object(text)
 
 
 def with_system(request: AgentRequest, system: str | None) -> tuple[Message, ...]:

@@ -27,6 +27,7 @@ from agenteval_tui.agents.http.sse import ServerEvent
 from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
 from agenteval_tui.agents.usage import UsageReader
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.model import Usage
 
@@ -287,11 +288,7 @@ class CallParts(Struct):
         # Most fragments end here: decoding each would take time that grows with the square of the length.
         if not (text.startswith("{") and text.endswith("}")):
             return False
-        try:
-            json.loads(text)
-        except (ValueError, RecursionError):
-            return False
-        return True
+        return parsed_json(text) is not None
 
 
 def decoded(text: str) -> Any:

@@ -52,6 +52,7 @@ from agenteval_tui.agents.process.project_words import remedy_for_module, remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.traceback_text import traceback_in
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.suites.env_files import env_files
 from agenteval_tui.transcripts.model import ErrorCode, Note, RunError
@@ -190,10 +191,7 @@ class OutputReader:
 
 def _json(line: bytes) -> object:
     """The line's value; None when it is not JSON."""
-    try:
-        return json.loads(line.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
+    return parsed_json(line.decode("utf-8", "replace"))
 
 
 def _shown(line: bytes) -> str:

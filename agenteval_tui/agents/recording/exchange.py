@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.json_values import parsed_json
+
 STREAM = "text/event-stream"
 _LONGEST_MS = 86_400_000
 # Where an event of a stream ends.
@@ -89,10 +91,7 @@ def received(data: bytes, kind: str) -> object:
     except UnicodeDecodeError:
         return data
     if "json" in kind or text[:1] in ("{", "["):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return text
+        value = parsed_json(text)
         # A body that is a JSON text or null is kept as it was written: as a value it could not be told from a text, or
         # from none.
         return text if isinstance(value, str) or value is None else value

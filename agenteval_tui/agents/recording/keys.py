@@ -3,7 +3,6 @@ in several pieces. Headers are not stored at all."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -12,6 +11,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
 from agenteval_tui.agents.secrets import is_secret_name, secrets_of
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.core.key_shapes import STAND_IN, without_keys_in
 from agenteval_tui.core.redaction import SHORTEST
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -134,12 +134,8 @@ class _Event:
         self._event = event
         at = event.find("data:")
         self._at = at + 5
-        self._data: Any = None
-        if (at >= 0 and event.count("data:") == 1) or event.lstrip().startswith(("data:", "event:")):
-            try:
-                self._data = json.loads(event[self._at :])
-            except (ValueError, RecursionError):
-                self._data = None
+        is_event = (at >= 0 and event.count("data:") == 1) or event.lstrip().startswith(("data:", "event:"))
+        self._data = parsed_json(event[self._at :]) if is_event else None
 
     def pieces(self) -> list[tuple[str, dict[str, Any], str]]:
         """The texts in it that may continue in the next event: (what they belong to, the object, the key)."""

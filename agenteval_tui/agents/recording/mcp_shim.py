@@ -6,7 +6,6 @@ started only where it has something to do.
 from __future__ import annotations
 
 import http.client
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +22,7 @@ from agenteval_tui.agents.recording.mcp_requests import (
     from_wire,
     to_wire,
 )
+from agenteval_tui.core.json_values import parsed_json
 
 _LARGEST = 32_000_000  # a longer line goes through untold
 _INITIALIZE, _INITIALIZED = "initialize", "notifications/initialized"
@@ -254,10 +254,7 @@ def _messages(line: bytes) -> list[dict[str, Any]]:
     """The messages in a line; none where it is something else."""
     if len(line) > _LARGEST:
         return []
-    try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
-        return []
+    value = parsed_json(line)
     return [entry for entry in (value if isinstance(value, list) else [value]) if isinstance(entry, dict)]
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -29,6 +27,7 @@ from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, P
 from agenteval_tui.agents.recording.exchange import Answer, Question, encoded
 from agenteval_tui.agents.recording.mcp_requests import error_of, is_mcp
 from agenteval_tui.agents.usage import read_usage, total_tokens
+from agenteval_tui.core.json_values import json_object
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.model import Note, Usage
 
@@ -195,10 +194,9 @@ def _said_last(answer: Answer) -> Iterator[Mapping[str, Any]]:
     if isinstance(answer.body, Mapping):
         yield answer.body
     for event in reversed(answer.body) if answer.streamed else ():
-        with suppress(ValueError, RecursionError):
-            data = json.loads(event.partition("data:")[2])
-            if isinstance(data, Mapping):
-                yield data
+        data = json_object(event.partition("data:")[2])
+        if data is not None:
+            yield data
 
 
 def _said(answer: Answer) -> str:
@@ -211,10 +209,7 @@ def _id_of(answer: Answer) -> str:
     if isinstance(body, Mapping):
         return str(body.get("id") or "")
     for event in body[:3] if answer.streamed else ():
-        at = event.find("data:")
-        try:
-            data = json.loads(event[at + 5 :]) if at >= 0 else {}
-            return str(data["response"]["id"])
-        except (ValueError, TypeError, KeyError, RecursionError):
-            continue
+        response = (json_object(event.partition("data:")[2]) or {}).get("response")
+        if isinstance(response, Mapping) and "id" in response:
+            return str(response["id"])
     return ""
