@@ -23,7 +23,7 @@ ALLOWED = permission_for((), everything=True)
 
 MODULE = r'''
 from __future__ import annotations
-import asyncio, dataclasses, enum, os, threading, time
+import asyncio, dataclasses, datetime, enum, os, threading, time
 from typing import Annotated, Any, Literal, Optional
 
 class Unit(enum.Enum):
@@ -49,6 +49,7 @@ def weather(place: Place, unit: Unit = Unit.C, days: Annotated[int, "how many"] 
 
 def text(**more): return "é\ud800" + str(more)
 def number(): return 4
+def places(): return {"from": datetime.date(2026, 1, 2), "in": [Place("Bern")], "units": {Unit.F, Unit.C}}
 def nothing(): print("noise"); return None
 def fails(): raise ValueError("no such city")
 def dies(): os._exit(3)
@@ -131,6 +132,7 @@ async def test_a_signature_becomes_a_schema(tmp_path: Path) -> None:
         ("weather", {}, "TypeError: wrong arguments: missing a required argument: 'place'", True),
         ("text", {"a": 1}, "é\ufffd{'a': 1}", False),
         ("number", {}, "4", False),
+        ("places", {}, '{"from": "2026-01-02", "in": [{"city": "Bern", "zip": 0}], "units": ["c", "f"]}', False),
         ("nothing", {}, "null", False),
         ("later", {"x": [1]}, "[1]", False),
         ("fails", {}, "ValueError: no such city (mine.py, line ", True),

@@ -46,7 +46,6 @@ import _signal  # type: ignore[import-not-found]  # noqa: E402
 import atexit  # noqa: E402
 import contextlib  # noqa: E402
 import contextvars  # noqa: E402
-import dataclasses  # noqa: E402
 import faulthandler  # noqa: E402
 import importlib  # noqa: E402
 import importlib.util  # noqa: E402
@@ -532,7 +531,7 @@ def _do_hook(request: dict[str, Any]) -> object:
     names = [parameter.name for parameter in parameters if parameter.kind in by_name]
     with _telling_output(request["id"]):
         returned = function(**{name: request["offered"][name] for name in names if name in request["offered"]})
-        return plain(_await(returned) if inspect.isawaitable(returned) else returned)
+        return _plain(_await(returned) if inspect.isawaitable(returned) else returned)
 
 
 def _begin_tool(request: dict[str, Any]) -> None:
@@ -575,7 +574,7 @@ def _sync_tool(number: int, function: Callable[..., object], arguments: dict[str
         if inspect.isawaitable(returned):
             # All async tools share one loop: a client that one of them made belongs to it.
             returned = asyncio.run_coroutine_threadsafe(_awaited(returned), _tool_loop()).result()
-        returned = plain(returned)
+        returned = _plain(returned)
     except BaseException as error:
         _raised(number, error)
     else:
@@ -588,7 +587,7 @@ async def _async_tool(number: int, function: Callable[..., Any], arguments: dict
 
     _call_number.set(number)
     try:
-        returned = plain(await function(**arguments))
+        returned = _plain(await function(**arguments))
     except asyncio.CancelledError:
         # Nobody waits for this answer; it takes the call off the list of those that run.
         _say(number, raised="cancelled")
@@ -618,17 +617,11 @@ def _cancel(number: int) -> None:
         call.cancel()
 
 
-def plain(value: object) -> object:
-    """What was returned as JSON data: dataclasses become objects."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
-    if hasattr(value, "item") and not isinstance(value, (dict, list)):  # a number of numpy
-        return value.item()
-    if isinstance(value, (set, frozenset)):
-        return sorted(value, key=repr)
-    return value
+def _plain(value: object) -> object:
+    """What was returned, as JSON data."""
+    with contextlib.suppress(TypeError):
+        return _sibling("python_pieces").plain(value)
+    return value  # `_say` tells what can't be written
 
 
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR

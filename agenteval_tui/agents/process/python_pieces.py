@@ -213,7 +213,9 @@ def plain(value: object) -> Any:
         return value
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value, key=repr)  # their own order differs in each process
+    if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
