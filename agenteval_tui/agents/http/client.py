@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
+from itertools import groupby
 from typing import Any, Protocol
 
 import httpx
@@ -391,22 +392,11 @@ def joined(events: list[AgentEvent]) -> list[AgentEvent]:
     if len(events) < 2:
         return events
     merged: list[AgentEvent] = []
-    texts: list[str] = []
-    kind: type[TextDelta] | type[ReasoningDelta] = TextDelta
-    for event in events:
-        if isinstance(event, (TextDelta, ReasoningDelta)):
-            if texts and type(event) is not kind:
-                merged.append(kind("".join(texts)))
-                texts = []
-            kind = type(event)
-            texts.append(event.text)
-            continue
-        if texts:
-            merged.append(kind("".join(texts)))
-            texts = []
-        merged.append(event)
-    if texts:
-        merged.append(kind("".join(texts)))
+    for kind, group in groupby(events, type):
+        if issubclass(kind, TextDelta | ReasoningDelta):
+            merged.append(kind("".join([event.text for event in group if isinstance(event, kind)])))
+        else:
+            merged += group
     return merged
 
 

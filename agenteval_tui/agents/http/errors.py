@@ -133,6 +133,7 @@ _STATUSES: Iterable[tuple[str, int]] = (
 )
 _LONGEST = 400  # characters of a server's own words that are passed on
 _DEEPEST = 6
+_MOST_OF_PAGE = 64_000  # characters of a page that are parsed
 _MARKUP = re.compile(
     r"\s*(?:<!--.*?-->\s*|<\?xml[^>]*\?>\s*)*<(?:!doctype|html|head|body|title|center|h[1-6]|p|div)\b", re.I | re.S
 )
@@ -714,9 +715,7 @@ def is_markup(text: str) -> bool:
 
 def words_of_page(text: str) -> str:
     """A page as one line: its title and its first heading, else the text that a reader would see."""
-    page = _Page()
-    page.feed(text[:64_000])
-    page.close()
+    page = _Page(text)
     title, heading = (" ".join("".join(pieces).split()) for pieces in (page.title, page.heading))
     words = (
         title
@@ -730,9 +729,7 @@ def words_of_page(text: str) -> str:
 
 def text_of_page(text: str) -> str:
     """All that a reader of a page would see, as one line."""
-    page = _Page()
-    page.feed(text[:64_000])
-    page.close()
+    page = _Page(text)
     return " ".join("".join([*page.title, " ", *page.text]).split())
 
 
@@ -762,13 +759,15 @@ def _codes(value: object, depth: int) -> Iterator[str]:
 class _Page(HTMLParser):
     """Gathers a page's title, its first heading and its text."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
         self.title: list[str] = []
         self.heading: list[str] = []
         self.text: list[str] = []
         self._in = ""
         self._unseen = ""
+        self.feed(text[:_MOST_OF_PAGE])
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
