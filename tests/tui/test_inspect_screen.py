@@ -310,6 +310,27 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         assert started == [(file, (f"{file}::order-status",))] * 2
 
 
+async def test_a_failure_opens_on_its_evidence_from_a_list_that_says_whether_to_edit(
+    fresh: tuple[Path, Path, list[str]],
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await inspect(pilot, runs[0])
+        await pilot.press("tab")
+        assert screen.pane == "config", "the config is looked at"
+        app.go("suites")
+        app.inspect(runs[1], edit=False)
+        await until(pilot, lambda: screen.shown_run == runs[1])
+        await settle(pilot)
+        assert screen.pane == "looked"
+        app.go("suites")
+        app.inspect(runs[2], edit=True)
+        await until(pilot, lambda: screen.shown_run == runs[2])
+        await settle(pilot)
+        assert screen.pane == "config"
+
+
 async def test_a_search_in_a_list_of_runs_goes_on_in_the_transcript(fresh: tuple[Path, Path, list[str]]) -> None:
     suites, db, runs = fresh
     app = app_on(suites, db)

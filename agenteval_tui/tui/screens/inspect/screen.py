@@ -273,8 +273,8 @@ class InspectScreen(FrameScreen):
 
     def open_run(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
         """Show a run, to who comes from elsewhere: its transcript, or the `view` that is wanted."""
-        # Who typed here before means the keys of the screen now.
-        self._leaves_config = self.pane == "config" and not {"edit", "config", "new"} & how.keys()
+        # Who was at the config before means another run now: that opens as one does for the first time.
+        self._leaves_config = self.pane == "config" and not how.get("edit")
         self._places.forget()
         how.setdefault("view", "transcript")
         self._read_run(run_id, **how)
