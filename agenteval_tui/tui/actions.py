@@ -940,6 +940,11 @@ def key_of(action: str, keymap: Mapping[str, str]) -> str:
     return key_word(keys or keymap.get("palette", BY_ID["palette"].keys))
 
 
+def typing_key(action: str, keymap: Mapping[str, str]) -> str:
+    """The key of an action that works also where letters are text: the last of its keys."""
+    return key_word(keymap.get(action, BY_ID[action].keys).split(",")[-1])
+
+
 def with_keys(text: str, keymap: Mapping[str, str]) -> str:
     """The text with the person's keys in place of `{suites.run}` and the like (`{everywhere.projects}` for what works
     everywhere); whatever names no action stays."""

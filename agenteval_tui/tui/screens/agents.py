@@ -20,7 +20,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.tui.actions import BY_ID, bindings, key_word
+from agenteval_tui.tui.actions import bindings, typing_key
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.agents_controller import AT_ONCE, AgentsController, FoundAgents, no_chat, read_agents
@@ -180,14 +180,14 @@ class AgentsScreen(FrameScreen):
         focused = self.focused
         if focused is None or focused.id != "prompt":
             return super().keys()
-        test = self.agenteval.keymap.get("agents.test", BY_ID["agents.test"].keys).split(",")[-1]
-        return [
-            ("enter", "send", ""),
-            ("esc", "cancel" if self.controller.answering else "back to the list", "app.back"),
-            *([(key_word(test), "make a test", "make_test")] if self.controller.can_become_test else []),
-            ("tab", "pane", "next_pane"),
-            ("F1", "help", "app.help"),
+        keymap, test = self.agenteval.keymap, ("agents.test", "make a test", "make_test")
+        named = [
+            ("back", "cancel" if self.controller.answering else "back to the list", "app.back"),
+            *([test] if self.controller.can_become_test else []),
+            ("agents.pane", "pane", "next_pane"),
+            ("help", "help", "app.help"),
         ]
+        return [("enter", "send", ""), *((typing_key(action, keymap), label, do) for action, label, do in named)]
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another agent."""

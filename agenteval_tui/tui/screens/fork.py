@@ -32,7 +32,7 @@ from agenteval_tui.views.fork import gone_tools_text, price_text
 from agenteval_tui.views.fork_origin import agent_label
 
 QUIET_SECONDS = 0.15
-READ_FIRST = "Read the price first, then press ^s again."
+READ_FIRST = "Read the price first, then press {fork.start} again."
 _WORDS = {
     "tool_result": "the tool's result",
     "tool_error": "the tool fails with this",

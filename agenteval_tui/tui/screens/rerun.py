@@ -5,7 +5,7 @@ from __future__ import annotations
 from agenteval_tui.core.display import one_line
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.tui.actions import BY_ID, key_word
+from agenteval_tui.tui.actions import typing_key
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 
 
@@ -26,6 +26,5 @@ def run_again(screen: FrameScreen, loaded: LoadedSuite | None, test: str, *, edi
 
 
 def again_key(screen: FrameScreen) -> str:
-    """The key that runs the test again, also where letters are text: the last of the action's keys."""
-    action = {"inspect": "inspect.run", "edit": "edit.start"}[screen.SCOPE]
-    return key_word(screen.agenteval.keymap.get(action, BY_ID[action].keys).split(",")[-1])
+    """The key that runs the test again, also where letters are text."""
+    return typing_key({"inspect": "inspect.run", "edit": "edit.start"}[screen.SCOPE], screen.agenteval.keymap)

@@ -20,7 +20,7 @@ from agenteval_tui.suites.editing import TestEdit, WrittenFile
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui import draft_store
-from agenteval_tui.tui.actions import BY_ID, bindings, key_of, key_word
+from agenteval_tui.tui.actions import BY_ID, bindings, key_of, typing_key
 from agenteval_tui.tui.draft_store import StoredDraft
 from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_height, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
@@ -355,8 +355,10 @@ class EditorScreen(FrameScreen):
         self.tests_pane.open_filter()
 
     def keys(self) -> list[tuple[str, str, str]]:
+        keymap = self.agenteval.keymap
+
         def key(name: str) -> str:
-            return key_word(self.agenteval.keymap.get(f"edit.{name}", BY_ID[f"edit.{name}"].keys))
+            return key_of(f"edit.{name}", keymap)
 
         focused = self.focused.id if self.focused is not None else ""
         save = (key("save"), "save", "save")
@@ -372,15 +374,15 @@ class EditorScreen(FrameScreen):
             middle += [(moves, "move", "move(1)|move(-1)"), ("enter", "fields", "focused.select")]
         elif focused == "config":
             middle = [
-                ("^space", "complete", "focused.complete"),
+                (key_of("config.complete", keymap), "complete", "focused.complete"),
                 (key("fix"), "fix", "apply_fix"),
                 (key("explain"), "explain", "explain"),
             ]
-            middle += [(key("relax"), "smallest edits", "relax"), ("esc", "criteria", "app.back")]
+            middle += [(key("relax"), "smallest edits", "relax"), (key_of("back", keymap), "criteria", "app.back")]
         else:
             middle = [(key("undo"), "undo", "undo"), (key("next_problem"), "next problem", "next_problem")]
-            middle += [("tab", "field", "app.focus_next"), ("esc", "list", "app.back")]
-        return [save, *middle, pane, ("F1", "help", "app.help")]
+            middle += [("tab", "field", "app.focus_next"), (key_of("back", keymap), "list", "app.back")]
+        return [save, *middle, pane, (typing_key("help", keymap), "help", "app.help")]
 
     def _tab_lines(self, width: int) -> list[Line]:
         """Narrow screens show one pane at a time; this line says which."""
