@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -16,7 +17,9 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from agenteval_tui.analysis.criterion_preview import spec_from
+from agenteval_tui.core import directories
 from agenteval_tui.tui.app import AgentevalApp
+from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
@@ -67,6 +70,40 @@ async def opened(pilot: Pilot[int], file: Path, criterion: str = "") -> EditorSc
     return app.screen
 
 
+async def test_the_editor_and_inspect_name_the_persons_own_keys(shop: Path) -> None:
+    folder = directories.config_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    own = "edit.relax: f5\nedit.start: ctrl+y\ninspect.fix: f6\ninspect.revert: f4\nhelp: question_mark,f2\n"
+    (folder / "keys.yaml").write_text(own + "config.complete: f10\ninspect.relax: f8\n", "utf-8")
+    file, db = shop / "shop.suite.yaml", shop.parent / "history.db"
+    app = app_on(shop, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot, file, "Never")
+        screen.query_one("#config", ConfigEditor).focus()
+        await settle(pilot)
+        assert "F10 complete" in text_of(app)
+        assert "F2 help" in text_of(app)
+        assert "(^y)" in text_of(app)
+    await asyncio.to_thread(run_samples, shop, db, tests=("hello",))
+    app = app_on(shop, db)
+    async with app.run_test(size=(140, 45)) as pilot:
+        screen = await opened(pilot, file, "Never")
+        config = screen.query_one("#config", ConfigEditor)
+        config.focus()
+        config.replace_all(config.text.replace('"contains": "zzz9"', '"contains_all": ["e", "zzz9"]'))
+        await settle(pilot)
+        assert "F5 smallest edits  A the first" in text_of(app)
+        screen.action_on_a_run()
+        await until(pilot, lambda: isinstance(app.screen, InspectScreen) and app.screen.shown_run != "")
+        await settle(pilot)
+        assert re.search("│ F8 smallest edits  A (the )?first", text_of(app))
+        assert "F2 help" in text_of(app)
+        editor = app.screen.query_one("#config", ConfigEditor)
+        editor.replace_all(editor.text.replace("contains_all", "contain_all"))
+        await settle(pilot)
+        assert re.search(r"│ +F6 (?!fix)", text_of(app)), "the fix of the problem below the config"
+
+
 async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop: Path) -> None:
     file, db = shop / "shop.suite.yaml", shop.parent / "history.db"
     await asyncio.to_thread(run_samples, shop, db, tests=("hello",))
@@ -79,6 +116,8 @@ async def test_the_verdict_of_a_run_and_what_flips_stand_beside_the_config(shop:
         assert "run 1 of 2" in shown
         assert "✗ Never" in shown
         assert "stored: 2 runs of 1 test" in shown
+        assert "F7" not in shown
+        assert NO_EDIT in shown, "keys that lead to nothing are not offered"
         # An edit: this run's verdict, and how many of the stored ones flip.
         editor = screen.query_one("#config", ConfigEditor)
         editor.focus()

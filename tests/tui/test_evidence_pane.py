@@ -18,7 +18,7 @@ from agenteval_tui.grading.sentences import evidence_sentence, own_criterion_sen
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.presenters.evidence_pane import looked_at, looked_rows
+from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT, looked_rows
 from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.evidence import fact_tree
@@ -51,7 +51,7 @@ CALL: dict[str, Any] = {"type": "ToolCheck", "tools": [{"name": "get_order", "ar
 )
 def test_every_reason_of_the_explanation_is_on_the_screen(metrics: list[Any], options: dict[str, Any]) -> None:
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": metrics}, **options)).check(TRANSCRIPT)
-    shown = ("".join(cell[0] for cell in line) for line in looked_at(BENCH, 0, result, [result], 90))
+    shown = ("".join(cell[0] for cell in line) for line in looked_rows(BENCH, 0, result, [result], 90).lines)
     screen = "".join(" ".join(shown).split())  # lines are broken anywhere
     compared = [(one, comparisons(one)) for metric in result.metrics for one in metric.evidence if one.passed is False]
     reasons = [own_criterion_sentence(result), *(evidence_sentence(one) for one, made in compared if not made)]
@@ -69,14 +69,14 @@ def test_a_criterion_that_checks_nothing_has_no_green_sign() -> None:
     """One that was just made, as on an imported run: nothing was looked at, so nothing passed."""
     result = compile_criterion(CriterionSpec("scratch", "TextResponse", {})).check(TRANSCRIPT)
     assert result.outcome == "passed"
-    lines = looked_at(BENCH, 0, result, [result], 60)
+    lines = looked_rows(BENCH, 0, result, [result], 60).lines
     assert "checks nothing" in plain(lines[0])
     assert not any("✓" in text or style == "passed" for line in lines for text, style in line)
 
 
 def test_a_score_is_named_and_stands_alone() -> None:
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [MISS]})).check(TRANSCRIPT)
-    lines = [plain(line) for line in looked_at(BENCH, 0, result, [result], 60)]
+    lines = [plain(line) for line in looked_rows(BENCH, 0, result, [result], 60).lines]
     assert lines[0].endswith("failed  score 0.00")
     assert not any("rating" in line for line in lines)
 
@@ -109,23 +109,36 @@ def test_the_error_of_a_judge_says_why_and_what_the_judge_replied() -> None:
 def test_the_verdict_of_another_tool_comes_before_a_criterion_that_checks_nothing() -> None:
     scratch = compile_criterion(CriterionSpec("scratch", "TextResponse", {})).check(TRANSCRIPT)
     foreign = CriterionResult("faithful", Outcome.FAILED, 0.2, message="it made up a price", source="promptfoo")
-    lines = [plain(line) for line in looked_at(BENCH, 0, scratch, [scratch, foreign], 60)]
+    lines = [plain(line) for line in looked_rows(BENCH, 0, scratch, [scratch, foreign], 60).lines]
     assert lines[0].startswith("✗ faithful")
     assert any("it made up a price" in line for line in lines[:4])
     assert any(line.startswith("– scratch") for line in lines)
 
 
+def test_edits_that_pass_are_offered_where_there_are_some() -> None:
+    result = compile_criterion(CriterionSpec("Answer", "TextResponse", {"metrics": [MISS]})).check(TRANSCRIPT)
+
+    def offered(has_edit: bool | None) -> tuple[int, str]:
+        lines = [plain(line) for line in looked_rows(BENCH, 0, result, [], 60, has_edit=has_edit).lines]
+        return next((row, line) for row, line in enumerate(lines) if "small" in line)
+
+    assert offered(True)[1] == "F7 smallest edits that pass  A the first"
+    assert offered(False)[1] == NO_EDIT
+    assert offered(None)[1] == "F7 smallest edits", "what is not known is not said"
+    assert len({offered(known)[0] for known in (True, False, None)}) == 1, "nothing moves"
+
+
 def test_what_did_not_hold_stands_first() -> None:
     metric = {"type": "TextMatch", "contains_all": ["Revenue", "5000"], "not_contains_any": ["EUR"]}
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [metric]})).check(TRANSCRIPT)
-    shown = "\n".join(plain(line) for line in looked_at(BENCH, 0, result, [result], 60))
+    shown = "\n".join(plain(line) for line in looked_rows(BENCH, 0, result, [result], 60).lines)
     assert shown.index("contains_all[1]") < shown.index("contains_all[0]")
 
 
 def test_what_a_condition_expects_is_whole_in_a_narrow_pane() -> None:
     hit = {"type": "TextMatch", "contains_any": ["Revenue: 5.000 EUR"]}
     result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [hit]})).check(TRANSCRIPT)
-    lines = [plain(line).rstrip() for line in looked_at(BENCH, 0, result, [result], 28)]
+    lines = [plain(line).rstrip() for line in looked_rows(BENCH, 0, result, [result], 28).lines]
     at = next(number for number, line in enumerate(lines) if "contains_any" in line)
     assert " ".join(" ".join(lines[at : at + 3]).split()).startswith('✓ contains_any "Revenue: 5.000 EUR"')
 
@@ -157,7 +170,7 @@ def test_the_nearest_of_several_calls_is_named_and_not_compared_twice() -> None:
     result = compile_criterion(CriterionSpec("it", "ToolResponse", {"metrics": [CALL]})).check(
         Transcript((Message("user", "How much?"),), calls)
     )
-    shown = [plain(line) for line in looked_at(BENCH, 0, result, [result], 80)]
+    shown = [plain(line) for line in looked_rows(BENCH, 0, result, [result], 80).lines]
     assert sum('got       "W' in line for line in shown) == 2
     assert any("get_order (1st call)" in line and "tools[0].nearest" in line for line in shown)
 
@@ -185,5 +198,5 @@ def test_what_stands_in_the_transcript_is_not_repeated(
     prototype_class: str, config: dict[str, Any], is_shown: bool
 ) -> None:
     result = compile_criterion(CriterionSpec("it", prototype_class, config)).check(TRANSCRIPT)
-    lines = [plain(line) for line in looked_at(BENCH, 0, result, [result], 60)]
+    lines = [plain(line) for line in looked_rows(BENCH, 0, result, [result], 60).lines]
     assert any(line.startswith(f"{prototype_class} →") for line in lines) == is_shown

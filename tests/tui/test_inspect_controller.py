@@ -30,6 +30,7 @@ from agenteval_tui.tui.screens.inspect.controller import (
     term_in,
     write,
 )
+from agenteval_tui.tui.screens.verdict_changes import listed_flips
 from agenteval_tui.uxon.edit import set_value
 from agenteval_tui.uxon.parse import parse
 
@@ -215,7 +216,6 @@ async def test_an_edit_is_judged_here_and_counted_over_all_stored_runs(person: P
     person.open(runs[0])
     failures = state.around.failures()
     saved = person.open(failures[0]).saved
-    assert state.flips() is None
     await person.write(saved.replace('"contains_all"', BROKEN))
     assert state.is_edited
     assert state.is_unsaved
@@ -225,20 +225,36 @@ async def test_an_edit_is_judged_here_and_counted_over_all_stored_runs(person: P
     assert any(one.fix is not None for one in state.diagnostics)
     assert state.impact is not None
     assert state.impact.done == state.impact.total == len(runs)
-    flips = state.flips()
-    assert flips is not None
-    total, read = flips
-    assert total == len(runs)
-    assert {row[0] for row in read()} == set(runs)
+    assert len(state.impact.flips) == len(runs)
+    assert {row[0] for row in listed_flips(person.session.store, state.impact.flips)} == set(runs)
     # The smallest edit that passes; and back to what is saved, which is no edit any more.
     await person.write(saved)
     assert not state.is_edited
-    assert state.flips() is None
-    found = await state.smallest_edit(saved)
-    assert found is not None
-    await person.write(found[0])
+    assert not state.impact.flips
+    assert state.bench is not None
+    edit = await state.alone.smallest_edit(state.bench, state.criterion, saved)
+    assert edit is not None
+    await person.write(edit.new_text)
     assert state.result.outcome == "passed"
-    assert await state.smallest_edit(found[0]) is None
+    assert await state.alone.smallest_edit(state.bench, state.criterion, edit.new_text) is None
+
+
+async def test_whether_a_small_edit_passes_is_found_out_where_a_criterion_fails(
+    person: Person, runs: list[str]
+) -> None:
+    state = person.state
+    person.open(runs[0])
+    saved = person.open(state.around.failures()[0]).saved
+    await state.look_for_edit(saved)
+    assert state.has_edit
+    forbidden = '{"metrics": [{"type": "TextMatch", "not_contains_any": ["SELECT"]}]}'
+    await person.write(forbidden)
+    assert state.result is not None
+    assert state.result.outcome == "failed"
+    await state.look_for_edit(forbidden)
+    assert state.has_edit is False, "what would be left checks nothing"
+    person.choose(state.criterion)
+    assert state.has_edit is None
 
 
 async def test_while_a_config_is_broken_the_evidence_is_that_under_what_could_be_read_last(

@@ -26,7 +26,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.tui.presenters import status_style
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
-from agenteval_tui.tui.presenters.evidence_pane import looked_at, tool_text_lines
+from agenteval_tui.tui.presenters.evidence_pane import looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind, marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
 from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, impact_lines, problem_lines
@@ -181,7 +181,7 @@ def test_the_panes_of_inspect_fit_for_real_runs(ran: tuple[Path, Store], width: 
         results = bench.judge_all()
         for number, _ in enumerate(bench.criteria):
             result = bench.judge(number)
-            check(looked_at(bench, number, result, results, width), width)
+            check(looked_rows(bench, number, result, results, width).lines, width)
             check(tool_text_lines(bench, result, width), width)
         left, right = run_header(bench, results, RunFacts(), width, place="failure 1 of 3", keys="< p  n >")
         assert width_of(left) + width_of(right) <= max(width, 40)
@@ -217,7 +217,7 @@ def test_what_inspect_says_of_a_failed_run(ran: tuple[Path, Store]) -> None:
     bench = Workbench.open(store, row.id)
     results = bench.judge_all()
     number = next(n for n, one in enumerate(results) if one.outcome == "failed")
-    shown = "\n".join(map(plain, looked_at(bench, number, results[number], results, 70)))
+    shown = "\n".join(map(plain, looked_rows(bench, number, results[number], results, 70).lines))
     assert f"criteria of this test {len(results)}" in shown
     assert f"▸ ✗ {results[number].criterion}" in shown
     assert agreement("passed", results) == "graded with today's criteria: failed"

@@ -45,6 +45,7 @@ LEAST_NAME = 10  # cells, in fewer of which a name would be a word or less in ea
 NAME_LINES = 3  # lines of a long name
 REPLY_LINES = 8
 """Lines of a judge's reply that are shown below its error; a key shows all."""
+NO_EDIT = "No small edit makes this run pass."
 KEYS = {"relax": "F7", "relax_now": "A", "replies": '"'}
 """Keys that the pane names, by their actions of Inspect; a person may have others."""
 
@@ -65,13 +66,6 @@ class PaneLines(Struct):
         self.lines += lines
 
 
-def looked_at(
-    bench: Workbench, criterion: int, result: CriterionResult, others: Sequence[CriterionResult], width: int
-) -> list[Line]:
-    """Extraction, verdict with the first evidence, and the other criteria, in `width` cells."""
-    return looked_rows(bench, criterion, result, others, width, most=FIRST_CONDITIONS).lines
-
-
 def looked_rows(
     bench: Workbench,
     criterion: int,
@@ -81,9 +75,12 @@ def looked_rows(
     facts: RunFacts | None = None,
     keys: Mapping[str, str] = KEYS,
     most: int | None = None,
+    has_edit: bool | None = None,
 ) -> PaneLines:
-    """The same with what rows stand for; with `facts` also what people and judges said of it. `keys`: as `KEYS`.
-    `most`: the most conditions of each metric."""
+    """Extraction, verdict with its evidence, and the other criteria, in `width` cells, with what rows stand for; with
+    `facts` also what people and judges said of it. `keys`: as `KEYS`.
+    `most`: the most conditions of each metric. `has_edit`: does a small edit make the run pass? None: it is not known.
+    """
     pane_lines = PaneLines()
     foreign = (
         [other for other in others if other.source and other.outcome in ("failed", "error")] if result.neutral else []
@@ -106,7 +103,7 @@ def looked_rows(
         pane_lines.add([()])
     pane_lines.add(_replies(bench, result, facts, width, keys["replies"]))
     if result.outcome == "failed" and not result.source:
-        pane_lines.add([longest_that_fits(_edits(keys["relax"], keys["relax_now"]), width), ()])
+        pane_lines.add([longest_that_fits(_edits(keys["relax"], keys["relax_now"], has_edit), width), ()])
     pane_lines.add(_asked(bench, result, facts, keys["replies"]))
     if not _is_beside(bench, result):
         pane_lines.add(_value(result, width))
@@ -327,9 +324,14 @@ def _expected(line: Evidence) -> str:
     return "  " + one_line(text, 60)
 
 
-def _edits(every: str, first: str) -> list[Line]:
-    """The keys that list the smallest edits and apply the first: the longest way to say it, and shorter ones."""
+def _edits(every: str, first: str, has_edit: bool | None) -> list[Line]:
+    """The keys that list the smallest edits and apply the first: the longest way to say it, and shorter ones. They have
+    their row before it is known whether there are edits: what is below does not move."""
+    if has_edit is False:
+        return [((NO_EDIT, "dim"),)]
     listed: Line = ((every, "bold accent"), (" smallest edits", "dim"))
+    if has_edit is None:
+        return [listed]
     ways = [(" that pass", " the first"), ("", " the first"), ("", " first")]
     lines = [
         (*listed, (f"{which}  ", "dim"), (first, "bold accent"), (description, "dim")) for which, description in ways

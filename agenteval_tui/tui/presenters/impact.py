@@ -127,11 +127,13 @@ def problem_lines(
     width: int,
     most: int = 4,
     room: int | None = None,
+    *,
+    fix_key: str = "F4",
 ) -> list[Line]:
     """This run's verdict under the config in the editor, and the config's problems, in at most `room` lines.
 
     The errors come first, one of each place, in as many lines as it needs, and below it its fix with the key that
-    applies it.
+    applies it (`fix_key`).
     """
     head = _verdict_and_problems(result, len(diagnostics), width)
     if not diagnostics:
@@ -143,7 +145,7 @@ def problem_lines(
     lines: list[Line] = [head]
     remaining = len(ordered)
     for diagnostic in first:
-        rows = _problem(diagnostic, text, width)
+        rows = _problem(diagnostic, text, width, fix_key)
         # The line that counts the rest needs room too. The first problem is always there.
         if room is not None and remaining < len(ordered) and len(lines) + len(rows) + (remaining > 1) > room:
             break
@@ -155,7 +157,7 @@ def problem_lines(
     return lines[:room]
 
 
-def _problem(diagnostic: Diagnostic, text: str, width: int) -> list[Line]:
+def _problem(diagnostic: Diagnostic, text: str, width: int, fix_key: str) -> list[Line]:
     """What is wrong, where, and its fix."""
     line, column = line_and_column(text, diagnostic.start)
     style = "failed" if diagnostic.severity == "error" else "error" if diagnostic.severity == "warning" else "dim"
@@ -165,7 +167,9 @@ def _problem(diagnostic: Diagnostic, text: str, width: int) -> list[Line]:
         ((space if number else place, style), *rest) for number, rest in enumerate(paragraph(diagnostic.message, room))
     ]
     if diagnostic.fix is not None:
-        rows += [((space, ""), *rest) for rest in paragraph(f"F4 {one_line(diagnostic.fix.title)}", room, "accent")]
+        rows += [
+            ((space, ""), *rest) for rest in paragraph(f"{fix_key} {one_line(diagnostic.fix.title)}", room, "accent")
+        ]
     return wrap_to(rows, width)
 
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agenteval_tui.analysis.criterion_preview import Trial
 from agenteval_tui.analysis.workbench import Impact
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import age
 from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.tui.presenters.evidence_pane import looked_at
+from agenteval_tui.tui.presenters.evidence_pane import FIRST_CONDITIONS, looked_rows
 from agenteval_tui.tui.presenters.impact import ORDER, counts, impact_lines
 from agenteval_tui.tui.presenters.status_style import mark, token, word
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, paragraph, spread, width_of
 
 
-def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int, width: int) -> list[Line]:
-    """The run, what the criterion as it is edited looked at in it, and what it found."""
+def trial_lines(
+    trial: Trial,
+    number: int,
+    result: CriterionResult,
+    *,
+    now_ms: int,
+    width: int,
+    keys: Mapping[str, str],
+    has_edit: bool | None,
+) -> list[Line]:
+    """The run, what the criterion as it is edited looked at in it, and what it found. `keys` and `has_edit`: as of
+    `looked_rows`."""
     run = trial.bench.run
     start: list[Cell] = [mark(run.status), (" ", ""), (one_line(run.test_id), "bold")]
     if run.variation:
@@ -32,7 +44,8 @@ def trial_lines(trial: Trial, number: int, result: CriterionResult, now_ms: int,
         lines += answer[:2] if len(answer) > 3 else answer
         if len(answer) > 3:
             lines.append(fit((*answer[2], (" …", "dim")), width))
-    return [*lines, (), *looked_at(trial.bench, number, result, (), width)]
+    rows = looked_rows(trial.bench, number, result, (), width, keys=keys, most=FIRST_CONDITIONS, has_edit=has_edit)
+    return [*lines, (), *rows.lines]
 
 
 def trial_title(trial: Trial | None) -> str:
@@ -40,9 +53,9 @@ def trial_title(trial: Trial | None) -> str:
     return f"run {trial.at + 1} of {len(trial.runs)}" if trial is not None else ""
 
 
-def nothing_yet(test: str, width: int) -> list[Line]:
+def nothing_yet(test: str, run_key: str, width: int) -> list[Line]:
     """There is no recorded run."""
-    words = f"{test} has no recorded run yet. Run it (^t) to see here what each criterion says about it."
+    words = f"{test} has no recorded run yet. Run it ({run_key}) to see here what each criterion says about it."
     return [(), *paragraph(words, width, "dim")]
 
 

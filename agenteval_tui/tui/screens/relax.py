@@ -3,9 +3,9 @@ editor."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,6 +16,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.edit_preview import preview_lines
+from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT
 from agenteval_tui.tui.presenters.impact import gain
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import WARNING
@@ -24,10 +25,8 @@ from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
+from agenteval_tui.tui.workbench_worker import WorkbenchWorker
 from agenteval_tui.tui.workers import start_worker
-
-Alone = Callable[[Callable[[], Any]], Awaitable[Any]]
-NONE = "None of the edits that agenteval tries makes this run pass."
 
 
 def _suggestion_line(suggestion: Suggestion, width: int) -> Line:
@@ -48,8 +47,7 @@ class RelaxScreen(Sheet[str]):
     SCOPE = "relax"
     BINDINGS: ClassVar[list[BindingType]] = bindings("relax")
 
-    def __init__(self, bench: Workbench, criterion: int, text: str, alone: Alone) -> None:
-        """`alone` does a piece of work in the one thread that uses the workbench."""
+    def __init__(self, bench: Workbench, criterion: int, text: str, alone: WorkbenchWorker) -> None:
         super().__init__()
         self._alone = alone
         self._bench = bench
@@ -74,11 +72,7 @@ class RelaxScreen(Sheet[str]):
     async def _find(self) -> None:
         counting = self._bench.relaxations(self._criterion, self._config)
         # Finding them takes up to some tenths of a second: not on the loop that reads the keys.
-        try:
-            self._suggestions = await self._alone(lambda: next(counting, ()))
-        except AgentevalError as error:
-            self.agenteval.say_error(error)
-            return
+        self._suggestions = await self._alone(lambda: next(counting, ()))
         self._show()
         start_worker(self, partial(self._count, counting), group="count")
 
@@ -92,7 +86,7 @@ class RelaxScreen(Sheet[str]):
 
     def _show(self) -> None:
         rows, suggestions = self.query_one("#relaxations", VirtualList), self._suggestions
-        rows.set_empty([((f" {NONE}", ""),)])
+        rows.set_empty([((f" {NO_EDIT}", ""),)])
         rows.set_source(Rows(suggestions, _suggestion_line))
         if suggestions:
             self.query_one(SheetFrame).retell()

@@ -17,7 +17,6 @@ from textual.message import Message
 from textual.widgets import Input
 
 from agenteval_tui.analysis.overview import Overview
-from agenteval_tui.analysis.run_navigation import known_runs
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -26,8 +25,9 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.registry import prototype_names
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
-from agenteval_tui.tui.actions import BY_ID, key_word
+from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, TestRows, dataset_lines
+from agenteval_tui.tui.presenters.evidence_pane import KEYS, NO_EDIT
 from agenteval_tui.tui.presenters.preview_lines import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
 from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_form import YAMLS
@@ -35,7 +35,8 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.config_assistant import ConfigAssistant
 from agenteval_tui.tui.screens.editor.controller import EditorController
 from agenteval_tui.tui.screens.relax import RelaxScreen
-from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
+from agenteval_tui.tui.screens.rerun import again_key
+from agenteval_tui.tui.screens.verdict_changes import show_flips
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, indented
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
@@ -49,7 +50,6 @@ from agenteval_tui.tui.workers import start_worker
 
 MOST_ROWS = 8
 PROMPT_ROWS = 5
-FLIPS_LISTED = 500
 CATEGORIES = (("", "none"), ("happy_path", "happy path"), ("edge_case", "edge case"), ("negative", "negative"))
 SEVERITIES = (("error", "error: fails the test"), ("warning", "warning"), ("info", "info"))
 NEGATE = (("", "passes when it holds"), ("true", "passes when it does NOT hold"))
@@ -346,7 +346,7 @@ class CriteriaPane(TitledPane[EditorController]):
         doc, preview = self._controller.doc, self._controller.preview
         result = preview.result if doc is not None and doc.chosen is not None else None
         trial, edited, impact = preview.trial, preview.edited, preview.impact if result is not None else None
-        key = _flips_key(self)
+        key = key_of("edit.flips", services(self).keymap)
         self.query_one("#verdict", LineBlock).show(
             lambda width: verdict_line(trial, result, impact, edited, key, width)
         )
@@ -405,23 +405,30 @@ class PreviewPane(TitledPane[EditorController]):
 
     def _show_verdict(self, keep_place: bool) -> None:
         """Show the verdict on the run, where it was read up to if `keep_place`."""
-        doc, preview = self._controller.doc, self._controller.preview
-        trial, result = preview.trial, preview.result
+        doc, preview, screen = self._controller.doc, self._controller.preview, self.screen
+        assert isinstance(screen, FrameScreen)
+        trial, result, has_edit = preview.trial, preview.result, preview.has_edit
         view = self.query_one("#live", LinesView)
         if doc is None or doc.chosen is None:
             view.show(lambda width: [], keep_place=False)
         elif trial is None:
-            test = doc.test_id
-            view.show(lambda width: indented(nothing_yet(test, width - 1)), keep_place=False)
+            test, run_key = doc.test_id, again_key(screen)
+            view.show(lambda width: indented(nothing_yet(test, run_key, width - 1)), keep_place=False)
         elif result is not None:
-            number, at = trial.number(preview.source), now_ms()
-            view.show(lambda width: indented(trial_lines(trial, number, result, at, width - 1)), keep_place=keep_place)
+            number, at, keymap = trial.number(preview.source), now_ms(), screen.agenteval.keymap
+            keys = KEYS | {name: key_of(f"edit.{name}", keymap) for name in ("relax", "relax_now")}
+
+            def lines(width: int) -> list[Line]:
+                rows = trial_lines(trial, number, result, now_ms=at, width=width - 1, keys=keys, has_edit=has_edit)
+                return indented(rows)
+
+            view.show(lines, keep_place=keep_place)
         self.retitle()
         self._show_impact()
 
     def _show_impact(self) -> None:
         """Show how many stored runs would flip."""
-        doc, preview, key = self._controller.doc, self._controller.preview, _flips_key(self)
+        doc, preview, key = self._controller.doc, self._controller.preview, key_of("edit.flips", services(self).keymap)
         judged = doc is not None and doc.chosen is not None and preview.result is not None
         impact, edited = preview.impact if judged else None, preview.edited
         self.query_one("#impact", LineBlock).show(lambda width: impact_below(impact, edited, key, width))
@@ -437,29 +444,14 @@ class PreviewPane(TitledPane[EditorController]):
 
     def list_flips(self) -> None:
         """List the stored runs that the edit would flip; the one that is chosen there is judged then."""
-        app, impact, screen = services(self), self._controller.preview.impact, self.screen
-        if impact is None or not impact.flips:
-            app.say("No run flips with this edit.")
-            return
+        preview, screen = self._controller.preview, self.screen
         assert isinstance(screen, FrameScreen)
-        flips, store = list(impact.flips), app.session.store
 
-        def work() -> list[tuple[str, str, int, str, str, str]]:
-            then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
-            return [
-                (row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in known_runs(store, then_of)
-            ]
+        def chosen(run: str) -> None:
+            preview.run_wanted = run
+            self.judge()
 
-        def chosen(run: str | None) -> None:
-            if run:
-                self._controller.preview.run_wanted = run
-                self.judge()
-
-        def show(lines: list[tuple[str, str, int, str, str, str]]) -> None:
-            if screen.is_current:
-                self.app.push_screen(VerdictChangesScreen(lines, len(flips)), chosen)
-
-        screen.ask(work, show, group="flips")
+        show_flips(screen, preview.impact, chosen)
 
     def choose_relaxation(self, config: ConfigEditor) -> None:
         """Let a person choose from the smallest edits of the config under which the run passes."""
@@ -476,12 +468,12 @@ class PreviewPane(TitledPane[EditorController]):
         (bench, number), before, app = relaxable, config.text, services(self)
 
         async def put() -> None:
-            suggestions = await self._controller.preview.alone(lambda: next(bench.relaxations(number, before), ()))
-            if not suggestions:
-                app.say("None of the edits that agenteval tries makes this run pass.")
+            edit = await self._controller.preview.alone.smallest_edit(bench, number, before)
+            if edit is None:
+                app.say(NO_EDIT)
             elif config.text == before:
-                config.replace_all(suggestions[0].relaxation.new_text)
-                app.say(f"{suggestions[0].relaxation.title}. Press {{edit.undo}} to undo it.")
+                config.replace_all(edit.new_text)
+                app.say(f"{edit.title}. Press {{edit.undo}} to undo it.")
 
         start_worker(self.screen, put, group="relax", awaited=True, name="relaxing")
 
@@ -492,8 +484,3 @@ class PreviewPane(TitledPane[EditorController]):
             services(self).say(relaxable)
             return None
         return relaxable
-
-
-def _flips_key(pane: TitledPane[EditorController]) -> str:
-    """The key that lists the runs that would flip."""
-    return key_word(services(pane).keymap.get("edit.flips", BY_ID["edit.flips"].keys))

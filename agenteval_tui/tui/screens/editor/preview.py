@@ -12,10 +12,9 @@ from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
-from agenteval_tui.tui.serial_worker import SerialWorker
+from agenteval_tui.tui.workbench_worker import WorkbenchWorker
 
 DRAW_SECONDS = 0.05
-PRELOAD_SECONDS = 0.02
 
 
 class CriterionPreview:
@@ -26,7 +25,7 @@ class CriterionPreview:
     """
 
     def __init__(self) -> None:
-        self.alone = SerialWorker()
+        self.alone = WorkbenchWorker()
         self.run_wanted = ""  # the id of the run to judge next; "": the one that is shown, or else the newest
         self._opened: SuiteDocument | None = None  # the test whose runs were read
         self._place = -1  # of the criterion, in the form
@@ -38,6 +37,7 @@ class CriterionPreview:
         self.spec: CriterionSpec | None = None
         self.result: CriterionResult | None = None
         self.impact: Impact | None = None
+        self.has_edit: bool | None = None  # whether a small edit makes the run pass; None: it is not known
         self.edited = False
 
     def read_again(self) -> None:
@@ -75,9 +75,13 @@ class CriterionPreview:
         self.source, self._place, self.spec = source, place, spec
         self.edited = await self.alone(partial(trial.edited, source, spec))
         if not same:
-            self.impact = None
+            self.impact = self.has_edit = None
         show(same)
         await self._count(trial.bench, number, spec, show_impact)
+        relaxable = self.to_relax()
+        if not isinstance(relaxable, str):
+            self.has_edit = await self.alone.smallest_edit(*relaxable, spec.config_text) is not None
+            show(True)
 
     async def _turn(self, store: Store, doc: SuiteDocument) -> Trial | None:
         """The trial of this test, on the run that is wanted."""
@@ -92,11 +96,8 @@ class CriterionPreview:
         return self.trial
 
     async def _count(self, bench: Workbench, number: int, spec: CriterionSpec, show_impact: Callable[[], None]) -> None:
-        while not await self.alone(partial(bench.preload, number, PRELOAD_SECONDS)):
-            pass
         drawn = 0.0
-        slices = bench.impact(number, spec)
-        while (impact := await self.alone(lambda: next(slices, None))) is not None:
+        async for impact in self.alone.impact(bench, number, spec):
             self.impact = impact
             now = time.monotonic()
             if now - drawn > DRAW_SECONDS:

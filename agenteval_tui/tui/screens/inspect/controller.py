@@ -6,7 +6,6 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
 from typing import Protocol
 
 from msgspec import Struct
@@ -19,7 +18,7 @@ from agenteval_tui.analysis.criterion_preview import with_new
 from agenteval_tui.analysis.explanation import address_of_criterion
 from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
-from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, known_runs, runs_around
+from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, runs_around
 from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench, agreement, opinions
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -35,20 +34,15 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.screens.inspect.drafts import ConfigDrafts, Draft, DraftKey, EditToSave, criterion_of, index_in
-from agenteval_tui.tui.serial_worker import SerialWorker
+from agenteval_tui.tui.workbench_worker import WorkbenchWorker
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.edit import node_of
 from agenteval_tui.uxon.merge import merge
 from agenteval_tui.uxon.parse import parse
 from agenteval_tui.views.blame import suspects_in
 
-PRELOAD_SECONDS = 0.02
-FLIPS_LISTED = 500
 _STEPS = re.compile(r"([A-Za-z_]\w*)|\[(\d+)\]")
 """A name or an index of the condition of evidence: `tools[0].arguments`."""
-
-Flip = tuple[str, str, int, str, str, str]
-"""Run, test, repetition, why it failed, outcome now, outcome with the edit."""
 
 
 class Say(Protocol):
@@ -109,11 +103,13 @@ class InspectController:
         self.diagnostics: tuple[Diagnostic, ...] = ()
         self.impact: Impact | None = None
         self.agreement: Agreement | None = None
+        self.has_edit: bool | None = None
+        """Does a small edit of the failed criterion make the open run pass? None while that is not known."""
         self.blame: Blame | None = None
         """Which step the open run was lost at; None while that is not known, and where there is nothing to blame."""
         self.blame_error: AgentevalError | None = None
         """Why that can't be known."""
-        self.alone = SerialWorker()
+        self.alone = WorkbenchWorker()
         """Whatever uses the workbench in a thread goes through this."""
         self._noted = ("", "")  # the execution and the note on its runs that was said last
         self.saved_text = ""
@@ -318,7 +314,7 @@ class InspectController:
         bench = self.bench
         assert bench is not None
         self.criterion = number
-        self.impact = self.agreement = None
+        self.impact = self.agreement = self.has_edit = None
         self.diagnostics = ()
         key, saved = self._draft_key(), bench.criteria[number].text
         self._restore_draft(key, saved)
@@ -423,12 +419,8 @@ class InspectController:
         if bench is None:
             return
         self.agreement = None
-        # In slices, each by itself: a verdict that is typed for meanwhile goes first.
-        while not await self.alone(partial(bench.preload, number, PRELOAD_SECONDS)):
-            pass
-        slices = bench.impact(number, text)
-        while (impact := await self.alone(lambda: next(slices, None))) is not None:
-            self.impact = impact
+        async for counted in self.alone.impact(bench, number, text):
+            self.impact = counted
             yield
         impact = self.impact
         if impact is not None and impact.total:
@@ -436,32 +428,11 @@ class InspectController:
             self.agreement = agreement(bench, number, impact, labels)
             yield
 
-    async def smallest_edit(self, text: str) -> tuple[str, str] | None:
-        """The config under which the open run passes that differs least from `text`, and what differs, in words; None
-        when there is none."""
-        bench = self.bench
-        assert bench is not None
-        counting = bench.relaxations(self.criterion, text)
-        suggestions = await self.alone(lambda: next(counting, ()))
-        if not suggestions:
-            return None
-        first = suggestions[0].relaxation
-        return first.new_text, first.title
-
-    def flips(self) -> tuple[int, Callable[[], list[Flip]]] | None:
-        """How many stored runs the edit would flip, and a function that reads the first: to be called in a thread. None
-        where none would."""
-        impact, bench = self.impact, self.bench
-        if impact is None or bench is None or not impact.flips:
-            return None
-        flips, store = list(impact.flips), bench.store
-
-        def read() -> list[Flip]:
-            then_of = {run: (now, then) for run, now, then in flips[:FLIPS_LISTED]}
-            rows = known_runs(store, then_of)
-            return [(row.id, row.test_id, row.repetition, row.why, *then_of[row.id]) for row in rows]
-
-        return len(flips), read
+    async def look_for_edit(self, text: str) -> None:
+        """Find out whether an edit of the config `text` makes the open run pass, where its criterion fails."""
+        bench, number = self.bench, self.criterion
+        if bench is not None and self.result is not None and self.result.outcome == "failed":
+            self.has_edit = await self.alone.smallest_edit(bench, number, text) is not None
 
     # Saving
 

@@ -19,6 +19,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from agenteval_tui.analysis.blame.model import Blame
+from agenteval_tui.analysis.workbench import LONG_CONFIG
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
@@ -275,25 +276,28 @@ class EvidencePane(TitledPane[InspectController]):
     def draw(self, *, keep_place: bool = True) -> None:
         """Show what is known of the chosen criterion now."""
         state = self._controller
-        bench, number, result, results, facts = (
-            state.bench,
-            state.criterion,
-            state.looked_at,
-            state.results,
-            state.facts,
-        )
+        bench, number, result, results = state.bench, state.criterion, state.looked_at, state.results
+        facts, has_edit = state.facts, state.has_edit
         if bench is None or result is None:
             return
 
         keys = {name: key_of(f"inspect.{name}", services(self).keymap) for name in KEYS}
-        painted_for = (bench, number, result, results, facts, keys, self.shows_tool_text)
+        painted_for = (bench, number, result, results, facts, has_edit, keys, self.shows_tool_text)
         if painted_for == self._drawn:
             return  # of a config with thousands of metrics that takes a third of a second
         has_some, self._drawn = self._drawn is not None, painted_for
 
         def lay_out(width: int, most: int | None) -> tuple[list[Line], dict[int, Target]]:
             rows = looked_rows(
-                bench, number, result=result, others=results, width=width - 1, facts=facts, keys=keys, most=most
+                bench,
+                number,
+                result=result,
+                others=results,
+                width=width - 1,
+                facts=facts,
+                keys=keys,
+                most=most,
+                has_edit=has_edit,
             )
             return indented(rows.lines), rows.targets
 
@@ -377,6 +381,9 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
 
         first: bool
 
+    class EditsKnown(Message):
+        """The controller knows whether a small edit makes the open run pass."""
+
     @dataclass
     class Failed(Message):
         """The config could not be judged."""
@@ -439,8 +446,9 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
         if self.screen.has_class("roomy") and self.has_class("active"):
             rows = TALL_PROBLEM_ROWS if tall else PROBLEM_ROWS
         most = 3 if self.screen.size.height < 30 else 5
+        fix_key = key_of("inspect.fix", services(self).keymap)
         self.query_one("#problems", LineBlock).show(
-            lambda width: problem_lines(result, diagnostics, text, width, most, rows)
+            lambda width: problem_lines(result, diagnostics, text, width, most, rows, fix_key=fix_key)
         )
         self.retitle()
 
@@ -499,6 +507,10 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
                     drawn = now
                     self.draw_impact()
             self.draw_impact()
+            # Last: it takes longer than all before, and a key that is typed meanwhile waits for it.
+            if len(text) < LONG_CONFIG:
+                await state.look_for_edit(text)
+                self.post_message(self.EditsKnown())
         except AgentevalError as error:
             self.post_message(self.Failed(error))
 

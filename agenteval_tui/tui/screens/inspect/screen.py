@@ -36,12 +36,13 @@ from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.suites.dataset_edit import RowAdded, undo_add_row
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
-from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_keys
+from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_keys, typing_key
 from agenteval_tui.tui.code_watch import watched_tests
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.changed_by_both import values_of_both
 from agenteval_tui.tui.presenters.editor_rows import EDITED
+from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.json_document import parts_of
@@ -58,7 +59,6 @@ from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
 from agenteval_tui.tui.screens.inspect.controller import (
     ConfigToEdit,
-    Flip,
     InspectController,
     LoadedRun,
     check_project,
@@ -101,7 +101,7 @@ from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
 from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.run_picker import choose_other_run
-from agenteval_tui.tui.screens.verdict_changes import VerdictChangesScreen
+from agenteval_tui.tui.screens.verdict_changes import show_flips
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -508,23 +508,23 @@ class InspectScreen(FrameScreen):
         )
 
     def keys(self) -> list[tuple[str, str, str]]:
-        state = self.controller
+        state, keymap = self.controller, self.agenteval.keymap
         if state.bench is None:
-            return [*named_keys("go", ("suites", "history"), self.agenteval.keymap), *super().keys()[-1:]]
+            return [*named_keys("go", ("suites", "history"), keymap), *super().keys()[-1:]]
         if self.pane == "transcript" and self.transcript.term:
             of_hits = {"next_failure": "next hit", "previous_failure": "hit before", "search": "other words"}
-            hits = named_keys("inspect", of_hits, self.agenteval.keymap)
+            hits = named_keys("inspect", of_hits, keymap)
             named = [(key, of_hits[method], method) for key, _, method in hits]
-            return [*named, ("esc", "end", "app.back"), ("F1", "help", "app.help")]
+            return [
+                *named,
+                (key_of("back", keymap), "end", "app.back"),
+                (typing_key("help", keymap), "help", "app.help"),
+            ]
         if scope := self.pane_scope():
-            *keys, last = footer(scope, self.agenteval.keymap)
+            *keys, last = footer(scope, keymap)
             other = ("choose_difference", "branches") if scope == "difference" else ("difference",)
             known = {key for key, _, _ in keys}
-            others = [
-                key_entry
-                for key_entry in named_keys("inspect", other, self.agenteval.keymap)
-                if key_entry[0] not in known
-            ]
+            others = [key_entry for key_entry in named_keys("inspect", other, keymap) if key_entry[0] not in known]
             return [*keys, *others, last][-MOST_KEYS:]
         if not self._typing:
             named, tools = super().keys(), "evidence" if self.evidence.shows_tool_text else "tool calls"
@@ -535,13 +535,14 @@ class InspectScreen(FrameScreen):
             # What comes and goes while one types stands last, so that the others stay where they are.
             fix = [("fix", "fix")] if state.diagnostics else []
             words = [("save", "save"), ("relax", "smallest edits"), ("revert", "revert"), *fix]
-        keymap = self.agenteval.keymap
         keys = [(key_of(f"inspect.{name}", keymap), label, BY_ID[f"inspect.{name}"].method) for name, label in words]
-        last = ("^z", "undo", "focused.undo") if state.is_edited else ("^space", "complete", "focused.complete")
+        complete = (key_of("config.complete", keymap), "complete", "focused.complete")
+        last = ("^z", "undo", "focused.undo") if state.is_edited else complete
         if state.is_new:
             keys = [(key, "to the Editor" if do == "save" else word, do) for key, word, do in keys]
         again = [] if state.is_unsaved else [(again_key(self), "run again", "run_again")]
-        return [*again, *keys[:2], ("esc", "stop typing", "app.back"), *keys[2:], last, ("F1", "help", "app.help")]
+        stop, help_key = (key_of("back", keymap), "stop typing", "app.back"), typing_key("help", keymap)
+        return [*again, *keys[:2], stop, *keys[2:], last, (help_key, "help", "app.help")]
 
     def _next_step(self) -> list[tuple[str, str, str]]:
         """What an edit asks for next, in whichever pane: to be saved; then, where it changed the verdict, a run."""
@@ -1079,6 +1080,10 @@ class InspectScreen(FrameScreen):
             self._draw_verdict()
             start_worker(self, self._draw_beside, group="beside")
 
+    def on_config_pane_edits_known(self, event: ConfigPane.EditsKnown) -> None:
+        """The evidence says whether there are any."""
+        self._draw_evidence()
+
     def on_config_pane_failed(self, event: ConfigPane.Failed) -> None:
         """Say why there is no verdict."""
         self.agenteval.say_error(event.error)
@@ -1098,22 +1103,11 @@ class InspectScreen(FrameScreen):
             self._say("Nothing is changed.")
 
     def action_flips(self) -> None:
-        flips = self.controller.flips()
-        if flips is None:
-            self._say("No run flips with this edit.")
-            return
-        total, read = flips
+        def chosen(run: str) -> None:
+            self._places.forget()
+            self._read_run(run, view="transcript")
 
-        def show(rows: list[Flip]) -> None:
-            if self.is_current:
-                self.app.push_screen(VerdictChangesScreen(rows, total), chosen)
-
-        def chosen(run: str | None) -> None:
-            if run:
-                self._places.forget()
-                self._read_run(run, view="transcript")
-
-        self.ask(read, show, group="flips")
+        show_flips(self, self.controller.impact, chosen)
 
     def _failing(self) -> Workbench | None:
         """The workbench, when the chosen criterion fails on the open run; else that is said."""
@@ -1143,25 +1137,25 @@ class InspectScreen(FrameScreen):
 
     def action_relax_now(self) -> None:
         """The smallest edit under which this run passes goes into the editor."""
-        if self._failing() is not None:
-            start_worker(self, self._relax_now, group="relax", awaited=True)
+        bench = self._failing()
+        if bench is not None:
+            start_worker(self, partial(self._relax_now, bench), group="relax", awaited=True)
 
-    async def _relax_now(self) -> None:
+    async def _relax_now(self, bench: Workbench) -> None:
         state, editor = self.controller, self.config.editor
-        before = state.bench, state.criterion, editor.text
-        edit = await state.smallest_edit(editor.text)
+        number, text = state.criterion, editor.text
+        edit = await state.alone.smallest_edit(bench, number, text)
         # The person has gone on: the edit is of another text.
-        if before != (state.bench, state.criterion, editor.text):
+        if (bench, number, text) != (state.bench, state.criterion, editor.text):
             return
         if edit is None:
-            self._say("No small edit makes it pass.")
+            self._say(NO_EDIT)
             return
-        config, title = edit
-        editor.replace_all(config)
+        editor.replace_all(edit.new_text)
         self._focus_pane("config")
         self._say(
             "Press {inspect.save} to save, {inspect.relax} for other edits, {inspect.revert} to revert:"
-            f" {one_line(title, 120)}"
+            f" {one_line(edit.title, 120)}"
         )
 
     def action_run_again(self) -> None:
