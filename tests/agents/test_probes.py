@@ -76,6 +76,8 @@ async def test_files(tmp_path: Path, read: Read) -> None:
     assert list((await read(files=str(tmp_path / "out/c.*"))).value) == [str(tmp_path / "out/c.txt")]
     assert (await read(files="out/c.txt")).value == {"out/c.txt": "out/c.txt"}
     assert (await read(files="nowhere/*.eml")).value == {}
+    (tmp_path / "out/deep/up").symlink_to(tmp_path / "out")
+    assert list((await read(files="out/deep/**")).value) == ["out/deep/d.eml"]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +151,12 @@ async def test_one_value_is_text_and_more_is_json(tmp_path: Path, read: Read) ->
     ]
     counted = "with recursive n(x) as (select 1 union all select x + 1 from n where x < 3) select x from n"
     assert await asked(counted) == [{"x": 1}, {"x": 2}, {"x": 3}]
+
+
+async def test_a_number_that_a_database_has_no_integer_for_is_asked_for_as_text(tmp_path: Path, read: Read) -> None:
+    database(tmp_path, "create table orders (id text)", f"insert into orders values ('{2**64}')")
+    sql = "select count(*) from orders where id = :id"
+    assert await read(sql=sql, database="shop.db", variables={"id": 2**64}) == Reading("1")
 
 
 @pytest.mark.parametrize(

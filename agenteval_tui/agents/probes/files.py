@@ -75,13 +75,13 @@ def _matches(pattern: str, folder: Path, until: float) -> Iterator[tuple[Path, s
             if first == "**":
                 if is_folder and not entry.name.startswith("."):
                     waiting.append((Path(entry.path), rest))
-                elif not is_folder and not later:
+                elif not later and not entry.is_dir():  # also no link to a folder
                     yield Path(entry.path), _name(Path(entry.path), pattern, folder)
                     count += 1
             elif PurePosixPath(entry.name).match(first) and (first.startswith(".") or not entry.name.startswith(".")):
                 if later and is_folder:
                     waiting.append((Path(entry.path), later))
-                elif not later and not is_folder and not entry.is_dir():
+                elif not later and not entry.is_dir():
                     yield Path(entry.path), _name(Path(entry.path), pattern, folder)
                     count += 1
             if count > MOST_FILES:

@@ -17,6 +17,7 @@ from agenteval_tui.transcripts.state import ReadingProblem
 
 _STEPS = 1_000  # of SQLite's machine, between two looks at the clock
 _BUSY_S = 2.0  # at most, for whoever writes
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _READS = frozenset((sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE))
 _PRAGMAS = frozenset(("table_info", "table_list", "table_xinfo", "index_list", "index_info", "foreign_key_list"))
 
@@ -45,7 +46,7 @@ def query(
             connection.execute("pragma schema_version")  # a query that reads no table would not look at the file
             connection.set_authorizer(_allowed)
             connection.set_progress_handler(lambda: int(time.monotonic() > until), _STEPS)
-            cursor = connection.execute(sql, _Parameters(variables))
+            cursor = connection.execute(sql, {name: _parameter(value) for name, value in variables.items()})
             return _result(cursor)
     except sqlite3.Error as error:
         raise _problem(error, name, until) from None
@@ -53,14 +54,10 @@ def query(
         raise UnreadError(ReadingProblem.NOT_TEXT, file=name) from None
 
 
-class _Parameters(dict[str, Any]):
-    """The variables as SQLite takes them: a list or an object as JSON."""
-
-    def __init__(self, variables: Mapping[str, Any]) -> None:
-        super().__init__(
-            (name, value if isinstance(value, str | int | float | None) else json.dumps(value, ensure_ascii=False))
-            for name, value in variables.items()
-        )
+def _parameter(value: object) -> object:
+    """A variable as SQLite takes it: a list or an object as JSON, and a number beyond its integers as its digits."""
+    fits = _SMALLEST <= value <= _LARGEST if isinstance(value, int) else isinstance(value, str | float | None)
+    return value if fits else json.dumps(value, ensure_ascii=False)
 
 
 def _allowed(action: int, first: str | None, *_: object) -> int:
