@@ -135,9 +135,7 @@ class Toolbox(Struct):
         try:
             async with limit:
                 return await tool.call(arguments)
-        # The run was cancelled, which is no outcome of the tool. A limit that is over comes as TimeoutError, below.
-        except asyncio.CancelledError:
-            raise
+        # What cancels the run is no `Exception`, and no outcome of the tool.
         except Exception as error:
             if limit.expired():
                 return late(timeout_s)
