@@ -14,7 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.extensions.power_ui.exporter import LOSSES, SheetLoss, sheets_of
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.import_file import import_file, open_source
-from agenteval_tui.formats.importers.suite_import import FoundTests, suite_text
+from agenteval_tui.formats.importers.suite_import import FoundTests, checked, suite_text
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
@@ -47,6 +47,29 @@ def suite(tmp_path: Path) -> Read:
 def metrics(criterion: Any) -> list[dict[str, Any]]:
     config = criterion.config_uxon
     return json.loads(config)["metrics"] if isinstance(config, str) else config["metrics"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["red \x1b[31m\nline", "a\r\nb", "a\rb\n", "\tcode\n\tmore", "\n\n\tcode", "a\x00\nb", "page\x0c\nnext", "a\x85b\n",
+     "\u2028\nb", "\ufeffa\nb", "a\x7f\nb", "a\ufffe\nb", "  a\nb\n\n", "a\x0bb\n"],
+    ids=ascii,
+)  # fmt: skip
+def test_no_text_of_a_test_makes_a_suite_that_is_not_read(text: str) -> None:
+    """A block of YAML has no escapes, and takes other line ends for its own."""
+    found = FoundTests("name", tests=[
+        {"name": text, "prompt": text, "variables": {"list": [text], "deep": {"text": text}},
+         "criteria": [checked(text, {"type": "TextMatch", "contains": text}, expected_value=text)]},
+    ])  # fmt: skip
+    loaded = load_bytes(suite_text(found, source="f.json").encode(), Path("x.suite.yaml"))
+    assert loaded.suite is not None
+    (test,) = loaded.suite.tests
+    (criterion,) = test.criteria
+    assert isinstance(criterion.config_uxon, dict)
+    assert test.name == text.strip()
+    written = (test.prompt, test.variables["list"][0], test.variables["deep"]["text"], criterion.name,
+               criterion.expected_value, criterion.config_uxon["metrics"][0]["contains"])  # fmt: skip
+    assert written == (text,) * 6
 
 
 PROMPTFOO = """

@@ -11,6 +11,8 @@ from agenteval_tui.suites.yaml.tree import ScalarNode, untyped
 
 # What JSON leaves as it is but YAML does not allow, or takes for a line break or an order mark.
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
+# What a block has no way to write: it has no escapes, and one line end counts as any other.
+_NOT_IN_BLOCK = re.compile(f"[\x00-\x08\x0b-\x1f]|{_ESCAPED.pattern}")
 _PLAIN = re.compile(r"[A-Za-z_](?:[\w ./-]*[\w./])?\Z", re.ASCII)
 SHORT = 60
 """Lists and objects of plain values that are not longer than this stand on one line."""
@@ -63,16 +65,16 @@ def literal(text: str, *, indent: int, parent: int, eol: str, header_rest: str =
     """`text` as a literal block, header included: (the block, whether it owns the blank lines that follow).
 
     The block ends without a line end unless it owns what follows. `indent` and `parent` are columns: of the lines,
-    and of the key. None when the text can't be written so (empty, white space only).
+    and of the key. None when the text can't be written so (empty, white space only, or with what needs an escape).
     """
-    if not text.strip():
+    if not text.strip() or _NOT_IN_BLOCK.search(text):
         return None
     lines = text.split("\n")
     keeps = text.endswith("\n\n")
     chomping = "+" if keeps else "" if text.endswith("\n") else "-"
     first = next(line for line in lines if line)
     indicator = ""
-    if first.startswith(" "):
+    if first.startswith((" ", "\t")):
         if indent - parent > 9:
             indent = parent + 2
         indicator = str(indent - parent)
