@@ -14,6 +14,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import draft_path
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.blobs import clean, json_text
 from agenteval_tui.history.connections import READING_TRIES, connect_to_look
 from agenteval_tui.history.errors import HistoryError, explain
@@ -30,10 +31,10 @@ def copy_history(path: Path, target: Path, *, force: bool = False) -> int:
 
     Writers don't wait (except on a network file system, where SQLite has no log). The file appears only when it is
     complete. Executions that are running are interrupted in the copy, and can be resumed there. Raises HistoryError: no
-    room, no permission, or there is a file and `force` is not set.
+    room, no permission; `AgentevalError`: there is a file and `force` is not set.
     """
     if target.exists() and (not force or not target.is_file() or target.samefile(path)):
-        raise HistoryError(
+        raise AgentevalError(
             "this file already exists and is not overwritten" if target.is_file() else "this is a folder",
             where=str(target),
             fix="name another",

@@ -570,7 +570,7 @@ def open_other_history(path: Path) -> Iterator[Store]:
     """The other file, read only; one of an older version is copied and brought up to date first."""
 
     if not path.is_file():
-        raise HistoryError("there is no such history file", where=str(path))
+        raise AgentevalError("there is no such history file", where=str(path), fix="check the path")
     refuse_unreleased(path)
     with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
         opened = path
@@ -583,7 +583,7 @@ def open_other_history(path: Path) -> Iterator[Store]:
         except sqlite3.DatabaseError:
             ours, version = False, 0
         if not ours or not version:
-            raise HistoryError("this is not a history file", where=str(path), fix="name one that agenteval made")
+            raise AgentevalError("this is not a history file", where=str(path), fix="name one that agenteval made")
         if version > schema.newest():
             raise HistoryError(
                 f"this history was made by a newer agenteval (file version {version})",

@@ -57,9 +57,7 @@ class Prunable(PrunableCounts, frozen=True, kw_only=True):
 def prunable(store: Store, pruning: Pruning) -> Prunable:
     """Look what would go; changes nothing. Raises AgentevalError when `pruning` names no limit."""
     if pruning.before_ms is None and pruning.keep is None:
-        raise AgentevalError(
-            "say what to remove", fix="by age (--older-than 90d), by count per test (--keep 100), both"
-        )
+        raise AgentevalError("say what to remove", fix="give --older-than 90d, --keep 100 (of each test), or both")
     return store.read(lambda c: _look(c, pruning))
 
 

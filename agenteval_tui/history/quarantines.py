@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.blobs import clean
-from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Operation, Totals
 
@@ -97,7 +96,7 @@ class PutQuarantine(Operation):
         quarantine = self.quarantine
         quarantine = self.quarantine = replace(quarantine, at_ms=quarantine.at_ms or now_ms())
         if quarantine.until_ms <= quarantine.at_ms:
-            raise HistoryError("a quarantine's end must lie in the future", fix="give a later day")
+            raise AgentevalError("a quarantine's end must lie in the future", fix="give a later day")
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert it; a test that never ran is made known by it."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import draft_path, locked
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import schema
 from agenteval_tui.history.connections import rescued_path
 from agenteval_tui.history.damaged_file import Found, copy_readable
@@ -150,10 +151,12 @@ def salvage(path: Path, new: Path) -> SalvageResult:
     """Write everything that can be read of a damaged (or whole) history file into the new file `new`; `path` stays as
     it is. Gives how many executions, runs and transcripts were saved.
 
-    Raises HistoryError: there is a file `new`, no room, no permission, not a history file.
+    Raises HistoryError: no room, no permission; `AgentevalError`: there is a file `new`, or `path` is not a history.
     """
+    if not path.exists():
+        raise AgentevalError("there is no such history file", where=str(path), fix="check the path")
     if not path.is_file() or is_foreign(path):
-        raise HistoryError("this is not a history file", where=str(path), fix="name one that agenteval made")
+        raise AgentevalError("this is not a history file", where=str(path), fix="name one that agenteval made")
     refuse_unreleased(path)
     if new.exists():
         raise _taken(new)
@@ -178,8 +181,8 @@ def salvage(path: Path, new: Path) -> SalvageResult:
     return saved
 
 
-def _taken(new: Path) -> HistoryError:
-    return HistoryError("this file already exists and is not overwritten", where=str(new), fix="name another (--to)")
+def _taken(new: Path) -> AgentevalError:
+    return AgentevalError("this file already exists and is not overwritten", where=str(new), fix="name another (--to)")
 
 
 def save_readable(path: Path, new: Path) -> SalvageResult:

@@ -293,6 +293,10 @@ WRONG: list[tuple[list[str], str]] = [
     (["trust", "--revoke", "."], "was not trusted"),
     (["stats", "--costs", "--ab"], "not both"),
     (["stats", "--costs"], "nothing has run yet"),
+    (["db", "import", "gone.db"], "there is no such history file"),
+    (["db", "import", "SUITE"], "this is not a history file"),
+    (["db", "salvage", "gone.db"], "there is no such history file"),
+    (["db", "salvage", "SUITE"], "this is not a history file"),
 ]
 
 
@@ -308,6 +312,20 @@ def test_each_wrong_use_is_one_sentence_and_runs_nothing(
     assert result.out == ""
     made = {path.name for path in set(tmp_path.rglob("*")) - before}
     assert made <= {"data", "history.db", "history.db-wal", "history.db-shm", "history.lock", "live"}, made
+
+
+def test_a_wrong_word_about_the_history_is_wrong_use(cli, suite: Path, tmp_path: Path) -> None:
+    """Exit code 3 means that the file or the machine failed."""
+    cli("run", suite)
+    copy = tmp_path / "copy.db"
+    assert cli("db", "export", copy).code == 0
+    for words, said in (
+        (("db", "export", copy), "already exists"),
+        (("db", "salvage", copy, "--to", copy), "already exists"),
+        (("quarantine", "add", "good", "--until", "2020-01-01"), "must lie in the future"),
+    ):
+        refused = cli(*words)
+        assert (refused.code, said in one_sentence(refused.err)) == (2, True), refused.err
 
 
 def test_a_path_behind_cache_is_a_path(cli, suite: Path) -> None:

@@ -117,9 +117,9 @@ def test_a_copy_is_one_moment_of_a_history_that_is_written(store: Store, path: P
         assert copy.execution("DONE").ended == 6
         assert len(copy.run_ids(RunFilter(text="answer of"))) == 8
         assert_counts(copy)
-    with pytest.raises(HistoryError, match="not overwritten"):
+    with pytest.raises(AgentevalError, match="not overwritten"):
         copy_history(path, target)
-    with pytest.raises(HistoryError, match="not overwritten"):
+    with pytest.raises(AgentevalError, match="not overwritten"):
         copy_history(path, path, force=True)
     with pytest.raises(HistoryError, match="can't be written: No such file"):
         copy_history(path, tmp_path / "nowhere" / "moved.db")
@@ -233,7 +233,7 @@ def test_what_can_not_come_in_is_said(store: Store, tmp_path: Path) -> None:
     text = tmp_path / "notes.txt"
     text.write_text("not a database, but long enough to be taken for one" * 20)
     for path in (text, tmp_path / "gone.db"):
-        with pytest.raises(HistoryError, match=r"not a history file|no such history file"):
+        with pytest.raises(AgentevalError, match=r"not a history file|no such history file"):
             merge_history(store, path)
     newer = tmp_path / "newer.db"
     copy_history(store.path, newer)

@@ -8,7 +8,6 @@ from history_made import SUITE, planned, record
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import quarantines
-from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.quarantines import DAY_MS, EndQuarantine, PutQuarantine, Quarantine
 from agenteval_tui.history.store import Store
 
@@ -67,7 +66,7 @@ def test_ending_it_lets_the_test_gate_again(filled: Store) -> None:
 
 def test_an_end_in_the_past_is_refused_and_a_time_is_set(filled: Store) -> None:
     for until in (AT, AT - 1, 0):
-        with pytest.raises(HistoryError, match="must lie in the future"):
+        with pytest.raises(AgentevalError, match="must lie in the future"):
             filled.write(PutQuarantine(one(until_ms=until))).result()
     before = now_ms()
     quarantines.put(filled, one(at_ms=0, until_ms=before + DAY_MS)).result()
