@@ -19,6 +19,7 @@ from agenteval_tui.analysis.statistics import (
 )
 from agenteval_tui.analysis.time_buckets import Bin, By, bins_between, bucket_size
 from agenteval_tui.core.did_you_mean import did_you_mean
+from agenteval_tui.core.display import command_line
 from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import trends as rows
@@ -263,7 +264,7 @@ def _chosen(query: TrendQuery, test_names: Iterable[TestName]) -> tuple[int, ...
             raise AgentevalError(
                 "no test of these suites has ever run",
                 where=", ".join(map(str, query.paths)),
-                fix=f"run them: agenteval run {' '.join(map(str, query.paths))}",
+                fix=f"run them: {command_line('agenteval', 'run', *map(str, query.paths))}",
             )
     if query.suites:
         names = {suite.casefold() for suite in query.suites}

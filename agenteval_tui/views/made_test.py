@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agenteval_tui.analysis.drafted_test import GoodRuns, MadeTest
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.suites.yaml.write import block_item
 from agenteval_tui.views.model import Node, Paragraph, Text, Tree, View, text
@@ -36,16 +36,9 @@ def _notes(made_test: MadeTest, runs: GoodRuns) -> Iterator[Text]:
         listed = ", ".join(map(short_id, runs.failed[:5]))
         word = "run" if len(runs.failed) == 1 else "runs"
         yield text(("! ", "warn"), f"{word} {listed} did not pass, and these criteria expect what it did")
-    where = one_line(str(made_test.path), 300)
+    run = command_line("agenteval", "run", str(made_test.path))
     if made_test.agentless:
-        yield text(("! ", "warn"), f"no agent: agenteval run {where} --agent NAME, or write `agent:` into it")
+        yield text(("! ", "warn"), f"no agent: {run} --agent NAME, or write `agent:` into it")
     elif made_test.written:
-        yield text(
-            (f"agenteval run {where} --test {one_line(made_test.id, 80)}", "bold"),
-            " runs it",
-            (
-                "; sharpen its \
-criteria",
-                "dim",
-            ),
-        )
+        command = f"{run} {command_line('--test', made_test.id)}"
+        yield text((command, "bold"), " runs it", ("; sharpen its criteria", "dim"))

@@ -29,6 +29,24 @@ def test_printed_commands_name_the_history(cli: Any, suite: Path, tmp_path: Path
             assert done.out, command
 
 
+def test_files_in_printed_commands_are_quoted(cli: Any, suite: Path, tmp_path: Path) -> None:
+    cli("run", suite)
+    copy, page = tmp_path / "my copy.db", tmp_path / "my page.html"
+    printed = [
+        cli("db", "export", copy).out,
+        cli("db", "salvage", copy).out,
+        cli("share", "last", page).out,
+        cli("make-test", "good", "--suite", tmp_path / "my tests.suite.yaml").out,
+    ]
+    commands = [re.search(r"agenteval .*?(?=  | adds| or write|\n)", text) for text in printed]
+    assert [shlex.split(command[0])[1:] for command in commands if command is not None] == [
+        ["--db", str(copy), "history"],
+        ["db", "import", f"{copy}.salvaged.db"],
+        ["open", str(page)],
+        ["run", str(tmp_path / "my tests.suite.yaml"), "--agent", "NAME,"],
+    ]
+
+
 def test_the_own_history_is_not_named(cli: Any, suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTEVAL_DB", str(tmp_path / "own.db"))
     assert directories.history_file() == tmp_path / "own.db"

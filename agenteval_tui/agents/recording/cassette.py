@@ -14,6 +14,7 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from agenteval_tui.agents.recording.exchange import Exchange, encoded, from_json, to_json
 from agenteval_tui.agents.recording.matching import Volatile
 from agenteval_tui.core.atomic_write import append_whole, locked, write_pieces
+from agenteval_tui.core.display import command_line
 from agenteval_tui.core.errors import AgentevalError
 
 VERSION = 1
@@ -79,7 +80,7 @@ def read(path: Path) -> Cassette:
         raise AgentevalError(
             "there is no such cassette",
             where=str(path),
-            fix=f"record it: agenteval record --cassette {path.name} -- PROGRAM",
+            fix=f"record it: {command_line('agenteval', 'record', '--cassette', str(path))} -- PROGRAM",
         ) from None
     except OSError as error:
         raise AgentevalError(

@@ -19,6 +19,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core import directories
+from agenteval_tui.core.display import command_line
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -260,7 +261,7 @@ def export_command(invocation: Invocation, file: Path, force: bool) -> int:
         pass  # an older file is brought up to date, a damaged one is saved
     size = copy_history(path, file, force=force)
     invocation.out.line(f"{file}: {megabytes(size)}")
-    invocation.out.line((f"agenteval --db {file} history", "dim"))
+    invocation.out.line((command_line("agenteval", "--db", str(file), "history"), "dim"))
     return 0
 
 
@@ -359,7 +360,8 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
         invocation.out.line(("  lost ", "warn"), describe_loss(loss))
     if not saved.lost:
         invocation.out.line(("  nothing is lost", "dim"))
-    invocation.out.line((f"agenteval db import {target}{invocation.db_option} adds them to the history", "dim"))
+    imports = command_line("agenteval", "db", "import", str(target))
+    invocation.out.line((f"{imports}{invocation.db_option} adds them to the history", "dim"))
     return 0
 
 

@@ -18,6 +18,7 @@ from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS, own_verbs
 from agenteval_tui.core import directories, entry_points, installed_packages
 from agenteval_tui.core.clipboard import way_to_clipboard
+from agenteval_tui.core.display import command_line
 from agenteval_tui.core.entry_points import (
     ACTIONS,
     API,
@@ -297,7 +298,7 @@ def _trusted() -> DoctorCheck:
     if not gone:
         return DoctorCheck("trust", "ok", message)
     message += f", {len(gone)} no longer there"
-    return DoctorCheck("trust", "warning", message, f"agenteval trust --revoke {gone[0].folder}")
+    return DoctorCheck("trust", "warning", message, command_line("agenteval", "trust", "--revoke", gone[0].folder))
 
 
 def _extra_mcp() -> DoctorCheck:

@@ -15,6 +15,7 @@ from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import agree_to_overwrite
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.display import command_line
 from agenteval_tui.core.entry_points import EXPORTERS, SUITE_EXPORTERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -67,7 +68,7 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
         losses = Losses(exporter)
         _write(invocation, file, exporter.pieces(losses.over(stored_runs(store, ended))), force)
     for line in losses.lines():
-        invocation.err.line(("note: ", "warn"), line)
+        invocation.note(line)
     if str(file) != "-":
         unended = f"; {count(len(rows) - len(ended), 'run')} had not ended" if len(rows) > len(ended) else ""
         invocation.out.line(f"{file}: {count(len(ended), 'run')} as {exporter.about}{unended}")
@@ -84,11 +85,11 @@ def _tests(invocation: Invocation, what: str, file: Path, exporter: SuiteExporte
         raise AgentevalError("there is no such suite", where=what, fix="name the file of a suite")
     loaded = load_suite(path)
     if loaded.suite is None or not loaded.ok:
-        raise AgentevalError("this suite has errors", where=what, fix=f"agenteval validate {what}")
+        raise AgentevalError("this suite has errors", where=what, fix=command_line("agenteval", "validate", what))
     exported = exporter.export(loaded.suite, path.name)
     _write(invocation, file, iter([json_text(exported.document, ascii_only=False) + "\n"]), force)
     for note in exported.notes:
-        invocation.err.line(("note: ", "warn"), note)
+        invocation.note(note)
     if str(file) != "-":
         invocation.out.line(f"{file}: {count(exported.number, 'test')} as {exporter.about}")
     return 0

@@ -48,7 +48,7 @@ def _shared(invocation: Invocation, page: Path) -> AppStart:
         report = import_file(page, store)
         runs = store.runs_of_execution(report.execution_id)
     for line in (*(f"left out {line}" for line in report.left_out()), *report.notes):
-        invocation.err.line(("note: ", "warn"), line)
+        invocation.note(line)
     if len(runs) == 1:
         return AppStart(db=invocation.db, screen="inspect", target=runs[0].id)
     return AppStart(db=invocation.db, screen="history", target=report.execution_id)

@@ -12,6 +12,7 @@ from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.prompts import agree_to_overwrite
 from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.display import command_line
 from agenteval_tui.core.numbers import count, file_size
 from agenteval_tui.extensions.share.page import ShareOptions, share, share_name
 
@@ -38,9 +39,8 @@ def command(invocation: Invocation, /, what: str, file: Path | None, force: bool
         page = share(store, target, ShareOptions(**options))
         write_pieces(file, page.pieces, force=force)
     if page.missing:
-        invocation.err.line(("note: ", "warn"), f"not in the file: {page.missing}")
+        invocation.note(f"not in the file: {page.missing}")
     invocation.out.line(f"{file}: {count(page.runs, 'run')} with transcripts and evidence, {file_size(page.size)}")
-    invocation.out.line(
-        (f"  open it in any browser, or in the app with agenteval open {file}{invocation.db_option}", "dim")
-    )
+    opens = command_line("agenteval", "open", str(file))
+    invocation.out.line((f"  open it in any browser, or in the app with {opens}{invocation.db_option}", "dim"))
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.core.did_you_mean import did_you_mean
+from agenteval_tui.core.display import command_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import DEFAULT, arm_of
@@ -129,7 +130,7 @@ def _check_valid(loaded: LoadedSuite, *, named: bool) -> None:
     raise AgentevalError(
         f"the suite can't be run: {first.message}{more}",
         where=f"{first.file}:{first.line}:{first.column}",
-        fix=first.fix or f"`agenteval validate {loaded.path}` lists all problems",
+        fix=first.fix or f"`{command_line('agenteval', 'validate', str(loaded.path))}` lists all problems",
     )
 
 
