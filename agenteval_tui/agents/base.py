@@ -68,6 +68,14 @@ class PaidRequests(Protocol):
         ...
 
 
+class LastPlace(Struct):
+    """Where the code of a run was when its time was over. `wanted`: the run is ended now for that reason; an agent that
+    sees its code then says where it is."""
+
+    wanted: bool = False
+    traceback: Traceback | None = None
+
+
 class AgentRequest(Struct, frozen=True):
     """One run's task: the conversation so far, ending with what the agent shall answer.
 
@@ -83,6 +91,7 @@ class AgentRequest(Struct, frozen=True):
     off, and keeps as it goes; None: nothing is kept. `recorded`: what answers its requests to models in place of the
     servers; None: the servers do, or the agent's own cassette. `workdir`: the folder of its own that the run works in;
     None: it has none. `proxy`: the address of the proxy by way of which it asks its models; "": there is none.
+    `last_place`: for an agent that sees its code to fill when it is cancelled.
     """
 
     messages: tuple[Message, ...]
@@ -99,6 +108,7 @@ class AgentRequest(Struct, frozen=True):
     recorded: RecordedAnswers | None = None
     workdir: Path | None = None
     proxy: str = ""
+    last_place: LastPlace = field(default_factory=LastPlace)
 
     @property
     def has_answers(self) -> bool:

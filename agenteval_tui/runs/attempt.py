@@ -54,7 +54,7 @@ from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import SETUP, ErrorCode, HookRun, Message, Note, RunError, Transcript, Usage
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 from agenteval_tui.transcripts.state import ProbeState
-from agenteval_tui.transcripts.traceback import raised_words
+from agenteval_tui.transcripts.traceback import place_words, raised_words
 
 T = TypeVar("T")
 _NO_USAGE = Usage()
@@ -306,9 +306,11 @@ class RunAttempts:
         error = self._error
         # What ended the run from outside stands before what the agent said when it was ended.
         if self.stop == "timeout":
-            limit = f"{self.plan.timeout_s:g} s"
-            message, fix = f"the run did not end within {limit}", "raise `timeout` of the test"
-            error = RunError("timeout", message, fix, ErrorCode.RUN_TIMEOUT)
+            limit, last_place = f"{self.plan.timeout_s:g} s", self.request.last_place.traceback
+            was = place_words(last_place)
+            message = f"the run did not end within {limit}" + (f"; it was{was}" if was else "")
+            fix = f"{'see what takes so long there, or ' if was else ''}raise `timeout` of the test"
+            error = RunError("timeout", message, fix, ErrorCode.RUN_TIMEOUT, traceback=last_place)
             # The run waited for the simulated user, and not for the agent.
             if self.user is not None and self._user_asked:
                 error = self.user.late(limit)

@@ -71,8 +71,18 @@ def raised_words(traceback: Traceback) -> str:
     """What was raised, on one line, with the last place in the project."""
     raised = traceback.exceptions[0]
     words = f"{raised.type}: {raised.message}" if raised.message else raised.type
-    frame = next((frame for frame in reversed(raised.frames) if frame.project), None)
+    frame = _last_in_project(raised)
     return words if frame is None else f"{words} ({PurePath(frame.file).name}, line {frame.line})"
+
+
+def place_words(traceback: Traceback | None) -> str:
+    """ " in find (tools.py, line 5)": the last place in the project; "" if there is none."""
+    frame = None if traceback is None else _last_in_project(traceback.exceptions[0])
+    return "" if frame is None else f" in {frame.function} ({PurePath(frame.file).name}, line {frame.line})"
+
+
+def _last_in_project(raised: RaisedException) -> Frame | None:
+    return next((frame for frame in reversed(raised.frames) if frame.project), None)
 
 
 def frame_places(traceback: Traceback, *, all_frames: bool = False) -> list[tuple[int, int]]:

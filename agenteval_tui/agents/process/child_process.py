@@ -184,9 +184,13 @@ class Program:
         """What it wrote to standard output since the last time; waits for something, b"" at the end."""
         return await self._pipes.out.read()
 
-    def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Ask it, and its group, to end."""
-        if self.returncode is None:
+    def interrupt(self, number: signal.Signals = signal.SIGTERM, *, alone: bool = False) -> None:
+        """Send a signal to it and its group, or to it `alone`; as a rule to end it."""
+        if self.returncode is not None:
+            return
+        if alone:
+            os.kill(self.pid, number)
+        else:
             kill_group(self.pid, number)
 
     async def exited(self, within_s: float | None = None) -> bool:

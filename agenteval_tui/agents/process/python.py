@@ -50,7 +50,7 @@ from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.process.traceback_text import frames_in_dump
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
-from agenteval_tui.transcripts.traceback import RaisedException, Traceback
+from agenteval_tui.transcripts.traceback import RaisedException, Traceback, place_words
 
 _FATAL = frozenset((signal.SIGSEGV, signal.SIGFPE, signal.SIGABRT, signal.SIGBUS, signal.SIGILL))
 """The signals at which `faulthandler` writes where the process is."""
@@ -274,7 +274,14 @@ class PythonAgent:
                 yield event
             sentence = f"{options.callable} {what} for {wait_s:g} s"
             words += host.program.written.text(printed_before)
-            yield Failed(silence_error(with_last_words(sentence, words, self._environment(options))))
+            last_place = await self._last_place(host, options)
+            sentence += place_words(last_place)
+            silence = silence_error(with_last_words(sentence, words, self._environment(options)))
+            yield Failed(replace(silence, traceback=last_place))
+        except asyncio.CancelledError:
+            if request.last_place.wanted:
+                request.last_place.traceback = await self._last_place(host, options)
+            raise
         except AgentevalError as error:
             yield Failed(RunError.told("protocol", error.what, error.fix))
         except EventError as error:
@@ -291,6 +298,9 @@ class PythonAgent:
             yield self._failed(failure, host.program, options, words + written)
         finally:
             watch.close()
+
+    async def _last_place(self, host: PythonHost, options: PythonOptions) -> Traceback | None:
+        return traceback_without_secrets(await host.place(self._setup.base_dir), self._environment(options))
 
     def _printed_at_import(self, text: str, options: PythonOptions) -> Printed:
         """The end of what the imports printed: each run continues from it."""

@@ -10,7 +10,7 @@ as `transcripts.traceback` reads it}. What functions print goes to standard erro
 do: "fork"      comes with a socket and the end of a pipe: a process that continues from here, with these as its
                 requests and its standard error; `first` is its first request. {"forked": its number}, and
                 {"exited": its exit code} when it has ended
-    "end"       `fork`, `signal`: a fork and its group get a signal
+    "end"       `fork`, `signal`: a fork and its group get a signal, or with `alone` only the fork
     "readers"   `files`: what reads the objects of frameworks (`python_frameworks.FILES`); has no answer
     "outside"   import what the modules of `targets` import from outside of the project: level 1 of the tree
     "prepare"   `steps`, each [what is to be done, target]: level 2; says what forks would share (`python_fork`)
@@ -27,6 +27,7 @@ do: "fork"      comes with a socket and the end of a pipe: a process that contin
     "hook"      `offered`, `cwd`, `env`: call it there with what its parameters name; what it prints comes as "output"
     "cancel"    `id` of a "tool" whose answer is no longer awaited
 `last`: nothing is asked after this; the process ends by itself.
+SIGQUIT asks where the code is: {"id": -1, "place": a traceback}.
 
 The end of the socket is the end of the process, and of all forks with their groups. While it is busy it can't see
 that; it dies with the process that forked it, which can.
@@ -107,14 +108,16 @@ def main() -> None:
     # What C code and other programs print goes to standard error: nobody reads standard output, which is no pipe.
     os.dup2(2, 1)
     faulthandler.enable(2, all_threads=False)  # where a library of C crashed
-    # `python_start` asks with this signal where a process hangs that doesn't let Python answer.
-    faulthandler.register(signal.SIGQUIT, 2, all_threads=False)  # where one hangs
     # Before any module of the project is imported: a handler of `logging` keeps the stream that it finds.
     _sibling("python_output").replace_streams()
     # After our own imports: a module of the project that is called `json` must not take the place of Python's.
     sys.path[:0] = first
     sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
+    # SIGQUIT asks where a run is whose time is over; `faulthandler` also writes where a process hangs that doesn't let
+    # Python answer.
+    _sibling("python_place").answer_with(_requests.send)
+    faulthandler.register(signal.SIGQUIT, 2, all_threads=False, chain=True)
     _requests.send('{"id": 0}')  # this is a Python that can serve
     request: Any = None
     while True:
@@ -140,7 +143,7 @@ def main() -> None:
                 threads.begin(_threads, awaited)
                 first = request.get("first")
         elif do == "end":
-            _requests.signal(request["fork"], request["signal"])
+            _requests.signal(request["fork"], request["signal"], alone=request.get("alone", False))
         elif do == "readers":
             _readers.update(request["files"])
         elif do in _DO:

@@ -139,10 +139,14 @@ class Requests:
         self._forks[request["id"]] = pid
         return pid, ""
 
-    def signal(self, fork: int, number: int) -> None:
-        """Send a signal to a fork and its group."""
+    def signal(self, fork: int, number: int, *, alone: bool = False) -> None:
+        """Send a signal to a fork and its group, or to the fork `alone`."""
         pid = self._forks.get(fork)
-        if pid is not None:
+        if pid is None:
+            return
+        if alone:
+            os.kill(pid, number)  # it has not been waited for: the number is its own
+        else:
             _kill_group(pid, number)
 
     def _read(self, line: bytes) -> dict[str, Any] | None:

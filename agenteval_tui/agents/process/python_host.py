@@ -21,12 +21,17 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import DRAIN_S, EXIT_S, GRACE_S, Tail, kill_group, start
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.line_splitter import LineSplitter
+from agenteval_tui.agents.process.traceback_text import frames_in_dump
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.transcripts.traceback import Traceback, traceback_from
+from agenteval_tui.transcripts.traceback import RaisedException, Traceback, traceback_from
 
 _CHILD = Path(__file__).with_name("python_child.py")
 _LIMIT = 16_000_000
 _CHUNK = 256 * 1024
+
+
+_PLACE_S = 0.5
+"""How long a process may take to say where its code is."""
 
 
 class CallError(Exception):
@@ -106,8 +111,8 @@ class HostProcess(Protocol):
         """What it wrote there, for who wants to know what is new."""
         ...
 
-    def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Send a signal to it and its group, as a rule to end it: it says where it is."""
+    def interrupt(self, number: signal.Signals = signal.SIGTERM, *, alone: bool = False) -> None:
+        """Send a signal to it and its group, or to it `alone`; as a rule to end it: it says where it is."""
         ...
 
     async def exited(self, within_s: float | None = None) -> bool:
@@ -260,6 +265,7 @@ class PythonHost:
         """Whether it ever said anything: what is no Python does not."""
         self.printed = ""
         """What the imports printed, which it continues."""
+        self._placed: asyncio.Future[object] = asyncio.get_running_loop().create_future()
         self.release = release
         self._begin = begin
         self._channel = _Channel(sock, self._take, self._ended)
@@ -348,9 +354,23 @@ class PythonHost:
             return PythonHost(own, fork, release)
         return PythonHost(own, fork, release, begin)
 
-    def signal(self, fork: int, number: int) -> None:
-        """Send a signal to a fork and its group."""
-        self._channel.send(_line({"do": "end", "fork": fork, "signal": int(number)}))
+    def signal(self, fork: int, number: int, *, alone: bool = False) -> None:
+        """Send a signal to a fork and its group, or to the fork `alone`."""
+        self._channel.send(_line({"do": "end", "fork": fork, "signal": int(number), "alone": alone}))
+
+    async def place(self, folder: Path) -> Traceback | None:
+        """Where the code is that it runs now, if it can say that soon. `folder`: the suite's."""
+        placed = self._placed = asyncio.get_running_loop().create_future()
+        before = self.program.written.size
+        self.program.interrupt(signal.SIGQUIT, alone=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PLACE_S):
+                return traceback_from(await placed)
+        # Code of C holds it; what `faulthandler` wrote is there.
+        frames = frames_in_dump(self.program.written.text(before), folder, fatal=False)
+        return (
+            Traceback((RaisedException("TimeLimit", "it was here when its time was over", frames),)) if frames else None
+        )
 
     def tell_readers(self, files: Mapping[str, tuple[str, str]]) -> None:
         """Say which files read the objects of frameworks. Its forks know it, too."""
@@ -391,6 +411,9 @@ class PythonHost:
             answer = json.loads(line)
             number = answer["id"]
             self.spoke = True
+            if "place" in answer:
+                self._placed.set_result(answer["place"])
+                return
             waiting = self._asked.get(number)
             if waiting is not None:
                 waiting.give(line, answer)
@@ -471,12 +494,12 @@ class Fork:
             finally:
                 self._close()
 
-    def interrupt(self, number: signal.Signals = signal.SIGTERM) -> None:
-        """Send a signal to it and its group, as a rule to end it: it says where it is."""
+    def interrupt(self, number: signal.Signals = signal.SIGTERM, *, alone: bool = False) -> None:
+        """Send a signal to it and its group, or to it `alone`; as a rule to end it: it says where it is."""
         # A number is sure to be the fork's only while its parent has not waited for it; so the parent sends the signal.
         if self._parent.alive:
-            self._parent.signal(self._number, number)
-        else:
+            self._parent.signal(self._number, number, alone=alone)
+        elif not alone:
             kill_group(self.pid, number)
 
     def take(self, answer: Mapping[str, Any]) -> None:

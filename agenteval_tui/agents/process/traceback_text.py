@@ -73,21 +73,24 @@ def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]
     """The frames of the last stack that Python's `faulthandler` wrote, the first call first, without those of our own
     part of the process: because of a `fatal` signal, or because it was asked where it is."""
     frames: list[Frame] = []
+    called = None  # how many of them our part of the process has called: what started that is not the program's
     dumping = announced = False
     for line in text.splitlines():
         match = _DUMPED.match(line)
         # A process that was asked where it is, and then crashed, has written two dumps.
         if _DUMP.match(line) and announced == fatal:
-            dumping, frames = True, []
+            dumping, frames, called = True, [], None
         elif not dumping or match is None:
             dumping = False
-        elif not match["file"].startswith(OWN):
+        elif match["file"].startswith(OWN):
+            called = len(frames)
+        else:
             file, own = _file(match["file"], str(folder))
             source = _source(match["file"], int(match["line"]), folder) if own else ""
             frames.append(Frame(file, int(match["line"]), match["function"], source, own))
         # An empty line lies between the announcement and the stack.
         announced = line.startswith(_FATAL) or (announced and not line)
-    return tuple(reversed(frames))
+    return tuple(reversed(frames[:called]))
 
 
 def _source(file: str, line: int, folder: Path) -> str:

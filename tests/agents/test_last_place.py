@@ -1,0 +1,121 @@
+"""Where the code of a run is when its time is over."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import agenteval_tui as agenteval
+from agenteval_tui.agents.base import Failed
+from tests.agents.conftest import Run
+
+MODULE = """
+import asyncio, concurrent.futures, time
+
+def turn():
+    while True: pass
+
+def wait():
+    time.sleep(600)
+
+def busy(prompt):
+    turn()
+
+def sleeps(prompt):
+    wait()
+
+def held(prompt):
+    return sum(range(10 ** 12))
+
+async def rest():
+    await asyncio.sleep(600)
+
+async def pieces():
+    yield 1
+    await rest()
+
+async def awaits(prompt):
+    await rest()
+
+async def blocks(prompt):
+    wait()
+
+async def iterates(prompt):
+    async for piece in pieces():
+        pass
+
+async def gathers(prompt):
+    await asyncio.gather(asyncio.sleep(0), rest())
+
+async def groups(prompt):
+    await asyncio.wait([asyncio.ensure_future(rest())])
+
+async def threads(prompt):
+    await asyncio.get_running_loop().run_in_executor(None, wait)
+
+def pools(prompt):
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        return pool.submit(wait).result()
+
+def loops(prompt):
+    return asyncio.run(awaits(prompt))
+"""
+
+
+ANSWERS = {
+    "name": "Answers",
+    "prototype_class": "TextResponse",
+    "config_uxon": {"metrics": [{"type": "Length", "min_words": 1}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "functions"),
+    [
+        ("busy", ["busy", "turn"]),
+        ("sleeps", ["sleeps", "wait"]),
+        ("held", ["held"]),
+        ("awaits", ["awaits", "rest"]),
+        ("blocks", ["blocks", "wait"]),
+        ("iterates", ["iterates", "pieces", "rest"]),
+        ("gathers", ["gathers", "rest"]),
+        ("groups", ["groups", "rest"]),
+        ("threads", ["threads", "wait"]),
+        ("pools", ["pools", "wait"]),
+        ("loops", ["loops", "awaits", "rest"]),
+    ],
+)
+async def test_a_silent_function_says_where_it_is(
+    run_agent: Run, tmp_path: Path, name: str, functions: list[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(MODULE)
+    config = {"kind": "python", "callable": f"mine:{name}", "timeouts": {"first_token": 0.3}}
+    failed = (await run_agent(config)).events[-1]
+    assert isinstance(failed, Failed)
+    assert failed.error.traceback is not None
+    frames = [frame for frame in failed.error.traceback.exceptions[0].frames if frame.project]
+    assert [frame.function for frame in frames] == functions
+    assert f"mine:{name} gave no sign for 0.3 s in {functions[-1]} (mine.py, line {frames[-1].line})" in (
+        failed.error.message
+    )
+    assert frames[-1].source == MODULE.splitlines()[frames[-1].line - 1].strip()
+
+
+def test_a_run_whose_time_is_over_says_where_it_was(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MODULE)
+    suite = {
+        "name": "Late",
+        "agent": "mine",
+        "agents": {"mine": {"kind": "python", "callable": "mine:busy"}},
+        "tests": [{"id": "late", "prompt": "x", "timeout": 0.5, "criteria": [ANSWERS]}],
+    }
+    (tmp_path / "late.suite.yaml").write_text(json.dumps(suite))
+    execution = agenteval.run(tmp_path / "late.suite.yaml", trust=True, db=tmp_path / "history.db")
+    error = execution.runs[0].transcript.error
+    assert error is not None
+    assert error.message == "the run did not end within 0.5 s; it was in turn (mine.py, line 5)"
+    assert error.fix == "see what takes so long there, or raise `timeout` of the test"
+    assert error.traceback is not None
+    assert error.traceback.exceptions[0].frames[-1].source == "while True: pass"
