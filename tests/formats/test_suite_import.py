@@ -72,6 +72,16 @@ def test_no_text_of_a_test_makes_a_suite_that_is_not_read(text: str) -> None:
     assert written == (text,) * 6
 
 
+def test_half_a_character_does_not_stop_an_import(suite: Read) -> None:
+    """JavaScript cuts emoji in two where it cuts texts."""
+    tests = [{"vars": {"q": "cut \ud83d"}}, {"vars": {"q": "é"}}]
+    given = {"prompts": ["Say {{q}}"], "providers": ["echo"], "tests": tests}
+    made, found = suite(given, "promptfooconfig.json")
+    assert [one.variables for one in made.tests] == [{"q": "cut \ufffd"}, {"q": "é"}]
+    said = [note for note in found.notes if "half a character" in note]
+    assert said == [f"{made.tests[0].id}: half a character was replaced by \ufffd"]
+
+
 PROMPTFOO = """
 # yaml-language-server: $schema=https://promptfoo.dev/config-schema.json
 description: Two prompts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.history.blobs import clean
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.slugs import ID, slug
 from agenteval_tui.suites.templates import is_template
@@ -108,7 +110,7 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
     items = []
     for test in imported.tests:
         whole = {"id": _free_id(test, used_ids), **{key: value for key, value in test.items() if key != "id"}}
-        items.append(block_item(replace_non_finite(whole), column=2, eol="\n"))
+        items.append(block_item(_writable(whole, imported), column=2, eol="\n"))
     text = "\n".join(lines) + "\ntests:\n" + "\n\n".join(items) + "\n" + _commented(imported.templates)
     # Read as it will be: what is wrong in it must not come to light only when it is run.
     loaded = load_bytes(text.encode("utf-8", "replace"), Path("imported.suite.yaml"))
@@ -117,6 +119,16 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
         reason = f"line {wrong.line}: {wrong.message}" if wrong is not None else "it can't be read"
         raise AgentevalError(f"the tests of this file make no valid suite: {reason}", where=source)
     return text
+
+
+def _writable(test: Mapping[str, Any], imported: FoundTests) -> Any:
+    """The test without what YAML or UTF-8 can't say; half a character (JavaScript cuts emoji in two) is noted."""
+    finite = replace_non_finite(test)
+    text = json.dumps(finite, ensure_ascii=False)
+    if (whole := clean(text)) == text:
+        return finite
+    imported.note(f"{test['id']}: half a character was replaced by \ufffd")
+    return json.loads(whole)
 
 
 def _commented(templates: Sequence[Mapping[str, Any]]) -> str:
