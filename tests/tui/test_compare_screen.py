@@ -92,8 +92,11 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         assert "Soon." in await press(pilot)
         assert isinstance(app.screen, InspectScreen)
         # From Inspect to the versions of its criterion.
-        assert "1 version" in await press(pilot, "V")
+        shown = await press(pilot, "V")
+        assert "1 version" in shown
         assert isinstance(app.screen, CriterionVersionsScreen)
+        assert "restore this version" not in shown, "it is the one in the file"
+        assert "compare over the runs" not in shown, "there is no other"
         await press(pilot, "escape", "escape")
         shown = await press(pilot, "F")
         assert "1 unchanged" in shown
@@ -139,9 +142,11 @@ async def test_baselines_and_versions_from_the_screen(recorded: tuple[Path, Path
         await settle(pilot)
         shown = await press(pilot, "6", "j", "j", "j", "j", "j")
         assert "customers-germany / right filter" in on_row(shown)
-        shown = await press(pilot, "V", "j")
+        assert "restore this version" not in await press(pilot, "V")
+        shown = await press(pilot, "j")
         assert isinstance(app.screen, CriterionVersionsScreen)
         assert "in the file now" in shown
+        assert "r restore this version   c compare over the runs" in shown
         # Over the stored runs, without calling anybody: the old version fails what the new one passes.
         shown = await press(pilot, "c")
         assert "1 test worse" in shown

@@ -16,6 +16,7 @@ from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.history.criterion_versions import CriterionVersion
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, paragraph, right
@@ -100,8 +101,7 @@ class CriterionVersionsScreen(Sheet[str]):
     def compose(self) -> ComposeResult:
         versions = self._found
         subject = f"{one_line(versions.test_id, 60)} / {one_line(versions.criterion, 80)}"
-        keys = self.edge("restore", "compare", ("tab", "text"))
-        with SheetFrame(count(len(versions.versions), "version"), keys, subject=subject, width="large"):
+        with SheetFrame(count(len(versions.versions), "version"), self._keys, subject=subject, width="large"):
             if versions.was_named or versions.current not in {version.hash for version in versions.versions}:
                 yield LineBlock(self._about, id="about")
             line = partial(_line, current=versions.current)
@@ -122,9 +122,21 @@ class CriterionVersionsScreen(Sheet[str]):
             lines += paragraph(_missing(versions), width, "dim")
         return lines
 
+    @property
+    def _chosen(self) -> str | None:
+        return self.query_one("#versions", VirtualList).cursor_key if self.is_mounted else None
+
+    def _keys(self) -> Keys:
+        """What can be done with the chosen one."""
+        chosen, versions = self._chosen, self._found
+        other = chosen is not None and chosen != versions.current
+        names = ["restore"] if other else []
+        # What is in the file may not have graded yet: then versions are compared with the newest one.
+        names += ["compare"] if other and chosen != self._base else []
+        return self.edge(*names, ("tab", "text"))
+
     def _shown(self) -> str:
-        chosen = self.query_one("#versions", VirtualList).cursor_key if self.is_mounted else None
-        base = self._base
+        chosen, base = self._chosen, self._base
         if chosen is None or chosen == base:
             return "text"
         return (
@@ -136,9 +148,10 @@ class CriterionVersionsScreen(Sheet[str]):
         self._show()
 
     def _show(self) -> None:
-        chosen, versions = self.query_one("#versions", VirtualList).cursor_key, self._found
+        chosen, versions = self._chosen, self._found
         if chosen is None:
             return
+        self.query_one(SheetFrame).retell()
         self.query_one("#shown", Section).retell()
         lines = self._difference(chosen)
         view = self.query_one("#text", LinesView)
@@ -162,7 +175,7 @@ class CriterionVersionsScreen(Sheet[str]):
         return text_difference(versions.texts[base], versions.texts[chosen], named)
 
     def action_restore(self) -> None:
-        chosen, versions = self.query_one("#versions", VirtualList).cursor_key, self._found
+        chosen, versions = self._chosen, self._found
         if chosen is None:
             return
         if chosen == versions.current:
@@ -172,7 +185,7 @@ class CriterionVersionsScreen(Sheet[str]):
 
     def action_compare(self) -> None:
         """The stored runs under this version and under the one in the file (else the newest)."""
-        chosen, base = self.query_one("#versions", VirtualList).cursor_key, self._base
+        chosen, base = self._chosen, self._base
         if chosen is None or chosen == base:
             self.agenteval.say("Choose another version to compare it with this one.")
             return
