@@ -163,7 +163,9 @@ def test_a_row_a_branch_and_a_column_a_branch(forked: Path, monkeypatch: pytest.
         assert 'arguments {"order_id":"#W1042"}' in said[1]
         assert "2/2" in said[1]
         assert "0/1" in said[2]
-        assert "2 branches, 3 continuations" in plain(head_lines(tree, 100)[0])
+        assert "2 branches, 3 continuations" in plain(head_lines(tree, "F", 100)[0])
+        none = replace(tree, forks=replace(tree.forks, branches=()), running=0)
+        assert plain(head_lines(none, "F", 80)[0]).endswith("press F on a step of the transcript to make one.")
         wide = [plain(line) for line in column_lines(tree, 2, 140)]
         assert sum("Where is my order" in line for line in wide) == 1, "what is shared is there once"
         assert any("the run itself" in line and "nobody answers" in line and "arguments" in line for line in wide)
@@ -187,7 +189,7 @@ def test_a_row_a_branch_and_a_column_a_branch(forked: Path, monkeypatch: pytest.
         )
         after = forks_of(store, run.id)
         assert (len(after.forks.branches), after.tried, after.newest) == (1, 1, 1)
-        assert "1 branch, 2 continuations   and 1 continuation of shrink" in plain(head_lines(after, 100)[0])
+        assert "1 branch, 2 continuations   and 1 continuation of shrink" in plain(head_lines(after, "F", 100)[0])
         controller = ForksController()
         controller.show(tree)
         assert controller.runs_of(0) == (run.id, [])
@@ -248,12 +250,15 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         assert (started[0].at, started[0].n) == (2, 2)
         assert "2/2" in text_of(app)
         await until(pilot, lambda: not app.screen._forks.live)  # type: ignore[attr-defined]
+        last_row = text_of(app).rstrip().splitlines()[-1]
+        assert last_row.split("  ") == [" enter inspect", "d diff", "Z repetitions", "? help"], "no keys of repetitions"
         app.screen.branches.action_keep()  # type: ignore[attr-defined]
         await until(pilot, lambda: "order-status-fork" in (suites / "support.suite.yaml").read_text("utf-8"))
         await pilot.press("S")
         await settle(pilot)
         await pilot.press("Z")
         await until(pilot, lambda: "branch, 2 continuations" not in text_of(app))
+        assert "t arguments" in text_of(app).rstrip().splitlines()[-1]
         await pilot.press("Z")
         await until(pilot, lambda: "1 branch, 2 continuations" in text_of(app))
         await pilot.press("enter")

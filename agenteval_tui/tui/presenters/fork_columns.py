@@ -100,8 +100,8 @@ def representative(branch: Outcomes) -> RunRow | None:
     return next((answer.run for answer in branch.answers if answer.passed == mostly), every[0] if every else None)
 
 
-def head_lines(tree: ForkTree, width: int) -> list[Line]:
-    """How many forks there are, and whether some are still at work."""
+def head_lines(tree: ForkTree, fork_key: str, width: int) -> list[Line]:
+    """How many forks there are, and whether some are still at work; of none, which key makes one."""
     forks = tree.forks
     ended = sum(len(branch.answers) for branch in forks.branches)
     cells: list[Cell] = [cell(f"{FORK[0]} ", FORK[1]), (count(len(forks.branches), "branch"), "bold")]
@@ -111,7 +111,7 @@ def head_lines(tree: ForkTree, width: int) -> list[Line]:
     if tree.tried:
         cells.append((f"   and {count(tree.tried, 'continuation')} of shrink, in the history", "dim"))
     if not forks.branches and not tree.running:
-        message = "This run has no forks yet: press {inspect.fork} on a step of the transcript to make one."
+        message = f"This run has no forks yet: press {fork_key} on a step of the transcript to make one."
         return [*indented(paragraph(message, max(width - 1, 1), "dim")), ()]
     return [fit(((" ", ""), *cells), width), ()]
 

@@ -23,7 +23,7 @@ from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.transcripts.model import RunError, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.traceback import Frame, Traceback, frame_places
-from agenteval_tui.tui.actions import bindings, key_of, keyed
+from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
@@ -285,7 +285,7 @@ class BranchesPane(TitledPane[BranchesController]):
 
     def _head_lines(self, width: int) -> list[Line]:
         if self.shows_forks and self.forks.tree is not None:
-            return keyed(fork_columns.head_lines(self.forks.tree, width), services(self).keymap)
+            return fork_columns.head_lines(self.forks.tree, key_of("inspect.fork", services(self).keymap), width)
         divergence = self._controller.divergence
         return head_lines(divergence, width) if divergence is not None else []
 

@@ -22,6 +22,7 @@ from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.dataset_row_from_run import dataset_for, provenance_of, row_of_run
 from agenteval_tui.analysis.drafted_test import GoodRuns
 from agenteval_tui.analysis.labels import LabelSaved
+from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -522,6 +523,11 @@ class InspectScreen(FrameScreen):
             ]
         if scope := self.pane_scope():
             *keys, last = footer(scope, keymap)
+            if scope == "branches" and self.branches.shows_forks:
+                # The others are about repetitions.
+                names = ["inspect", "compare", *(["stop"] if self._forks.live else []), "forks"]
+                keys = named_keys(scope, names, keymap)
+                keys = [(key, "repetitions" if do == "forks" else label, do) for key, label, do in keys]
             other = ("choose_difference", "branches") if scope == "difference" else ("difference",)
             known = {key for key, _, _ in keys}
             others = [key_entry for key_entry in named_keys("inspect", other, keymap) if key_entry[0] not in known]
@@ -633,7 +639,7 @@ class InspectScreen(FrameScreen):
         elif view == "branches" and self.branches.shows_forks:
             self._read_forks()
         elif view == "branches" and (self._branches.divergence is None or self._branches.divergence.run != run):
-            self.ask(self._branches.reader(session, run), self.branches.show, group="view")
+            self._read_branches()
 
     def _show_pair(self, pair: RunPair | None) -> None:
         # Another run may have been opened meanwhile.
@@ -656,23 +662,31 @@ class InspectScreen(FrameScreen):
 
     def on_branches_pane_asked(self, event: BranchesPane.Asked) -> None:
         """Another tree of the same test."""
-        read = self._branches.reader(
-            self.agenteval.session,
-            self.shown_run,
-            other_scope=event.other_scope,
-            other_arguments=event.other_arguments,
-        )
-        self.ask(read, self.branches.show, group="view")
+        self._read_branches(other_scope=event.other_scope, other_arguments=event.other_arguments)
 
     def on_branches_pane_forks_wanted(self, event: BranchesPane.ForksWanted) -> None:
         """The forks of the run, or its repetitions."""
         if event.forks:
             self._read_forks()
         else:
-            self.ask(self._branches.reader(self.agenteval.session, self.shown_run), self.branches.show, group="view")
+            self._read_branches()
+
+    def _read_branches(self, *, other_scope: bool = False, other_arguments: bool = False) -> None:
+        def show(divergence: Divergence) -> None:
+            self.branches.show(divergence)
+            self._draw_bars()
+
+        read = self._branches.reader(
+            self.agenteval.session, self.shown_run, other_scope=other_scope, other_arguments=other_arguments
+        )
+        self.ask(read, show, group="view")
 
     def _read_forks(self) -> None:
-        self.ask(self._forks.reader(self.agenteval.session, self.shown_run), self.branches.show_forks, group="view")
+        self.ask(self._forks.reader(self.agenteval.session, self.shown_run), self._show_forks, group="view")
+
+    def _show_forks(self, tree: ForkTree) -> None:
+        self.branches.show_forks(tree)
+        self._draw_bars()
 
     def action_fork(self) -> None:
         """Ask what is to be changed at the step under the cursor, and continue the run from there."""
@@ -759,7 +773,7 @@ class InspectScreen(FrameScreen):
         def there(found: tuple[list[str], ForkTree]) -> None:
             self._forks.over(found[0])
             if self.shown_run == run and self.branches.shows_forks:
-                self.branches.show_forks(found[1])
+                self._show_forks(found[1])
 
         def failed(error: AgentevalError) -> None:
             self._forks.over(live)  # such as deleted: it is not looked for again
