@@ -11,7 +11,7 @@ import pytest
 
 from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
-from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, events_of
+from agenteval_tui.agents.recording.exchange import STREAM, Answer, Exchange, Question, events_of
 from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, volatile_parts
 from agenteval_tui.agents.recording.playback import OrderedPlayback, Playback
 from agenteval_tui.core.errors import AgentevalError
@@ -147,7 +147,7 @@ def test_each_recorded_answer_goes_to_the_request_that_is_most_like_its_own() ->
 
 
 def test_a_cassette_comes_back_as_it_was(tmp_path: Path) -> None:
-    stream, times = events_of([(3, b"data: 1\n\nda"), (9, b"ta: 2\r\n\r\n"), (12, b"data: \xc3\xa4")])
+    stream, times = events_of([(3, b"data: 1\n\nda"), (9, b"ta: 2\r\n\r\n"), (12, b"data: \xc3\xa4")], STREAM)
     assert (stream, times) == (("data: 1\n\n", "data: 2\r\n\r\n", "data: ä"), (3, 9, 12))
     exchanges = (
         Exchange(asked("a"), Answer(200, "text/event-stream", stream, times, False), "s"),

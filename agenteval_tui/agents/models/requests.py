@@ -1,4 +1,4 @@
-"""What a request to a model says, in each of the four protocols.
+"""What a request to a model says, in each of the five protocols.
 
 A conversation is read as OpenAI chat messages, with `reasoning` and, at a tool's result, `is_error`.
 """
@@ -18,7 +18,7 @@ from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.content_parts import attachment_fields
 from agenteval_tui.transcripts.model_request import OfferedTool
 
-ProtocolName = Literal["chat", "responses", "messages", "gemini", ""]
+ProtocolName = Literal["chat", "responses", "messages", "gemini", "ollama", ""]
 SYSTEM_ROLES = ("system", "developer")
 
 
@@ -49,6 +49,9 @@ def protocol_of(path: str) -> ProtocolName:
         return "responses"
     if path.endswith("/messages"):
         return "messages"
+    # Many a server has such a path: it is Ollama's where the proxy was led there (`python_http_clients.py`).
+    if path in ("ollama/api/chat", "ollama/api/generate"):
+        return "ollama"
     return "gemini" if path.endswith((":generateContent", ":streamGenerateContent")) else ""
 
 
@@ -78,6 +81,8 @@ _TOLD = frozenset(
         "system",
         "tools",
         "model",
+        "prompt",
+        "images",
         "stream",
         "stream_options",
         "contents",
@@ -244,6 +249,33 @@ def _gemini(body: Mapping[str, Any], path: str) -> Request:
     return Request(tuple(messages.made), system, model_in_path(path))
 
 
+def _ollama(body: Mapping[str, Any], _: str) -> Request:
+    # `/api/generate` has one message, as fields of the request.
+    generated = [
+        {"role": "system", "content": body.get("system")},
+        {"role": "user", "content": body.get("prompt"), "images": body.get("images")},
+    ]
+    messages = _Messages()
+    for message in generated if "prompt" in body else body["messages"]:
+        role, text = str(message["role"]), str(message.get("content") or "")
+        images = [{"type": "image", "data": data} for data in message.get("images") or ()]
+        content = [{"type": "text", "text": text}, *images] if images else text
+        if role == "tool":
+            name = message.get("tool_name") or message.get("name")
+            messages.result(message.get("tool_call_id"), text, name=name)
+            continue
+        messages.think(str(message.get("thinking") or ""))
+        if text or images or not message.get("tool_calls"):
+            messages.say(role, content_text(content), attachment_fields(content))
+        for place, call in enumerate(message.get("tool_calls") or ()):
+            function = call["function"]
+            messages.call(
+                call.get("id"), function.get("name"), function.get("arguments"), fresh=not (place or text or images)
+            )
+    system, rest = parted([message for message in messages.made if message["content"] or message["role"] != "system"])
+    return Request(rest, system, str(body.get("model") or ""))
+
+
 def _function_response(response: Any) -> tuple[str, bool]:
     """What a tool gave, and whether it failed."""
     if isinstance(response, Mapping) and len(response) == 1:
@@ -310,6 +342,7 @@ _REQUESTS: Mapping[ProtocolName, Callable[[Mapping[str, Any], str], Request]] = 
     "responses": _responses,
     "messages": _anthropic,
     "gemini": _gemini,
+    "ollama": _ollama,
 }
 
 

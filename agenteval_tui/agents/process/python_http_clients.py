@@ -32,6 +32,7 @@ _GEMINI = re.compile(
     "(.*?)(/v1(?:beta|alpha)?/(?:models|tunedModels)/[^/]+"
     ":(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))"
 )
+_OLLAMA = re.compile("(.*?)(/api/(?:chat|generate|embed|embeddings))")
 _SERVERS = re.compile(
     r"api\.(?:openai|anthropic|groq|mistral|deepseek|fireworks|perplexity|cerebras|cohere|together|x)\.(?:com|ai|xyz)"
     r"|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com|[\w-]+\.openai\.azure\.com"
@@ -153,6 +154,8 @@ def _detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool
     prefix, before = "", ""
     if (match := _GEMINI.fullmatch(path)) is not None:
         prefix = "gemini"
+    elif (match := _OLLAMA.fullmatch(path)) is not None and _is_ollama(host.rpartition("@")[2]):
+        prefix = "ollama"
     elif (match := _ANTHROPIC.fullmatch(path)) is not None:
         # Other services have a path of this name; only Anthropic's clients send their version.
         prefix = "anthropic" if is_anthropic() else ""
@@ -172,6 +175,12 @@ def _detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool
 
 def _names_model(body: object) -> bool:
     return '"model"' in body if isinstance(body, str) else isinstance(body, bytes) and b'"model"' in body
+
+
+def _is_ollama(host: str) -> bool:
+    """Whether a server of this name is Ollama: many a server has a path `/api/chat`."""
+    named = os.environ.get("OLLAMA_HOST", "").rpartition("://")[2].partition("/")[0]
+    return host.endswith(":11434") or host == "ollama.com" or (bool(named) and host == named)
 
 
 def _own_host() -> str:

@@ -14,9 +14,14 @@ from msgspec import Struct
 from agenteval_tui.core.json_values import parsed_json
 
 STREAM = "text/event-stream"
+LINES = "application/x-ndjson"
+"""A stream of JSON objects, one a line, as Ollama sends it."""
+_ENDS = {
+    # Where an event of a stream ends.
+    STREAM: re.compile(rb"\r\n\r\n|\n\n|\r\r"),
+    LINES: re.compile(rb"\n"),
+}
 _LONGEST_MS = 86_400_000
-# Where an event of a stream ends.
-_BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 
 
 class Question(Struct, frozen=True):
@@ -36,7 +41,7 @@ class Question(Struct, frozen=True):
 
 class Answer(Struct, frozen=True):
     """An answer. `body` is as in `Question`; for a stream, it is a tuple of the events as the server sent them, with
-    blank lines.
+    what ends each (blank lines, or the end of its line).
 
     `at_ms`: the milliseconds from the request to each event of a stream, or to the end of the whole answer. `whole`
     False: the connection broke before the end. `error`: why there is no answer at all; `status` is then 0.
@@ -109,8 +114,14 @@ def sent(body: object) -> bytes:
     return encoded(body).encode()
 
 
-def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """The events of a stream that arrived in these pieces (milliseconds, bytes), and when the end of each arrived."""
+def is_stream(kind: str) -> bool:
+    """Whether an answer of this content type comes in events."""
+    return kind.startswith((STREAM, LINES))
+
+
+def events_of(pieces: list[tuple[int, bytes]], kind: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The events of a stream that arrived in these pieces (milliseconds, bytes), and when the end of each arrived.
+    `kind`: its content type."""
     data = b"".join(piece for _, piece in pieces)
     ends, size = [], 0
     for at_ms, piece in pieces:
@@ -118,7 +129,7 @@ def events_of(pieces: list[tuple[int, bytes]]) -> tuple[tuple[str, ...], tuple[i
         ends.append((size, at_ms))
     events, times, start, place = [], [], 0, 0
     # In the joined bytes: the network may cut the end of an event in two.
-    cuts = [match.end() for match in _BLANK_LINE.finditer(data)]
+    cuts = [match.end() for match in _ENDS[LINES if kind.startswith(LINES) else STREAM].finditer(data)]
     if not cuts or cuts[-1] < len(data):
         cuts.append(len(data))
     for cut in cuts:

@@ -12,6 +12,7 @@ from agenteval_tui.agents.http.errors import words_in
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.anthropic import MessagesReply
 from agenteval_tui.agents.models.gemini_reply import GeminiReply
+from agenteval_tui.agents.models.ollama_reply import OllamaReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.reply_message import ReplyMessage
@@ -24,7 +25,7 @@ from agenteval_tui.agents.models.requests import (
     read_body,
 )
 from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
-from agenteval_tui.agents.recording.exchange import Answer, Question, encoded
+from agenteval_tui.agents.recording.exchange import LINES, Answer, Question, encoded
 from agenteval_tui.agents.recording.mcp_requests import error_of, is_mcp
 from agenteval_tui.agents.usage import read_usage, total_tokens
 from agenteval_tui.core.json_values import json_object
@@ -138,6 +139,8 @@ def error_answer(question: Question, status: int, message: str) -> Answer:
         body: dict[str, Any] = {"type": "error", "error": {"type": "agenteval", "message": message}}
     elif protocol == "gemini":
         body = {"error": {"code": status, "message": message, "status": "AGENTEVAL"}}
+    elif protocol == "ollama":
+        body = {"error": message}
     elif is_mcp(question):
         body = error_of(message)
     else:
@@ -172,11 +175,16 @@ _REPLIES: Mapping[ProtocolName, Callable[[], ModelReply]] = {
     "responses": ResponsesReply,
     "messages": MessagesReply,
     "gemini": GeminiReply,
+    "ollama": OllamaReply,
 }
 
 
 def _read(reply: ModelReply, answer: Answer) -> Iterator[Any]:
-    if answer.streamed:
+    if answer.streamed and answer.type.startswith(LINES):
+        for line in answer.body:
+            if line.strip():
+                yield from reply.take(ServerEvent("", line))
+    elif answer.streamed:
         reader = SseReader()
         for sent in (*reader.feed(answer.data()), *reader.close()):
             if not reply.over:

@@ -36,6 +36,8 @@ PROVIDERS = (
     Provider("gemini", "gemini", ("GOOGLE_GEMINI_BASE_URL",), "https://generativelanguage.googleapis.com"),
     Provider("azure", "azure", ("AZURE_OPENAI_ENDPOINT",), ""),
     Provider("groq", "groq", ("GROQ_BASE_URL",), "https://api.groq.com"),
+    # Its variable, OLLAMA_HOST, takes addresses that are none, such as 0.0.0.0: its clients are led here by themselves.
+    Provider("ollama", "ollama", (), ""),
 )
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _HOST = "127.0.0.1"
@@ -53,7 +55,7 @@ def upstreams(env: Mapping[str, str], own_addresses: Mapping[str, str] | None = 
     """The address of each provider's server, by the provider's name: what was given, what the environment says, or the
     usual one. Raises `AgentevalError` for an unknown provider or an address that is none."""
     own_addresses = dict(own_addresses or {})
-    names = [provider.name for provider in PROVIDERS]
+    names = [provider.name for provider in PROVIDERS if provider.variables]
     for name in own_addresses:
         if name not in names:
             raise AgentevalError(f"there is no provider {name!r}", fix=f"providers: {listed(names, 9)}")

@@ -20,7 +20,7 @@ import httpx
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.http.loopback_server import LoopbackServer, ServedRequest, ServerConnection
 from agenteval_tui.agents.process.python_http_clients import SERVER, UNREACHED
-from agenteval_tui.agents.recording.exchange import STREAM, Answer, Question, events_of, received
+from agenteval_tui.agents.recording.exchange import Answer, Question, events_of, is_stream, received
 from agenteval_tui.agents.recording.keys import sent_keys
 from agenteval_tui.agents.recording.mcp_requests import (
     Told,
@@ -362,7 +362,7 @@ class _Pieces:
         self._size += len(data)
         if self._size <= LARGEST:
             self._pieces.append((round((time.perf_counter() - self._began) * 1000), data))
-        if self._type.startswith(STREAM):
+        if is_stream(self._type):
             self._news()
 
     def answer(self) -> Answer:
@@ -370,8 +370,8 @@ class _Pieces:
             return Answer(0, error=self.error or "the program did not wait for the answer", whole=False)
         whole = self.whole and self._size <= LARGEST
         # A packed stream has no events until it is unpacked, and then no times of them.
-        if self._type.startswith(STREAM) and not self._packed:
-            events, times = events_of(self._pieces)
+        if is_stream(self._type) and not self._packed:
+            events, times = events_of(self._pieces, self._type)
             return Answer(self._status, self._type, events, times, whole)
         data = _unpacked(b"".join(piece for _, piece in self._pieces), self._packed)
         took = self._pieces[-1][0] if self._pieces else 0

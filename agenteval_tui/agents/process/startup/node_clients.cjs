@@ -22,6 +22,14 @@ const ANTHROPIC = /^(.*?)(\/v1\/messages)$/;
 const GEMINI =
   /^(.*?)(\/v1(?:beta|alpha)?\/(?:models|tunedModels)\/[^/]+:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))$/;
 
+const OLLAMA = /^(.*?)(\/api\/(?:chat|generate|embed|embeddings))$/;
+
+/** Whether a server is Ollama: many a server has a path `/api/chat`. */
+function isOllama(host) {
+  const named = (process.env.OLLAMA_HOST ?? '').replace(/^.*?:\/\//, '').split('/')[0];
+  return host.endsWith(':11434') || host === 'ollama.com' || (named !== '' && host === named);
+}
+
 /** Where a request goes at the proxy, if this address is one of a model: `address` there, and `server`, without the path
  * that the proxy knows. `isModels` says whether the request is one for a model. Null where no such request is. */
 function detour(url) {
@@ -30,7 +38,9 @@ function detour(url) {
   let prefix = 'gemini';
   let isModels = () => true;
   let match = GEMINI.exec(path);
-  if (!match && (match = ANTHROPIC.exec(path))) {
+  if (!match && isOllama(url.host) && (match = OLLAMA.exec(path))) {
+    prefix = 'ollama';
+  } else if (!match && (match = ANTHROPIC.exec(path))) {
     // Other services have a path of this name; only Anthropic's clients send their version.
     isModels = (body, hasHeader) => hasHeader('anthropic-version');
     prefix = 'anthropic';
