@@ -44,11 +44,10 @@ def test_a_function_with_a_prompt_is_asked_itself_unless_its_import_asks(tmp_pat
     assert (program.sign, program.place, program.source) == (Sign.PROGRAM, "bot.py:4", "print(ask(input()))")
 
 
-def test_what_ollama_is_asked_in_its_own_protocol_is_not_recorded(tmp_path: Path) -> None:
-    text = PYTHON["requests"].replace(URL, "http://localhost:11434/api/chat") + GUARDED
-    assert "capture" not in only(tmp_path / "own", {"bot.py": text}).config
-    text = PYTHON["requests"].replace(URL, "http://localhost:11434/v1/chat/completions") + GUARDED
-    assert only(tmp_path / "usual", {"bot.py": text}).config["capture"] == "model"
+@pytest.mark.parametrize("path", ["/api/chat", "/v1/chat/completions"])
+def test_what_ollama_is_asked_is_recorded(tmp_path: Path, path: str) -> None:
+    text = PYTHON["requests"].replace(URL, f"http://localhost:11434{path}") + GUARDED
+    assert only(tmp_path, {"bot.py": text}).config["capture"] == "model"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +87,7 @@ def test_a_program_for_node(
     agent = only(tmp_path, {"bot.js": text, **({"package.json": package} if package else {})})
     assert (agent.sign, agent.framework) == (Sign.PROGRAM, client)
     assert {**agent.config, **options} == agent.config
-    assert ("capture" in agent.config) is ("11434" not in text)
+    assert agent.config["capture"] == "model"
 
 
 @pytest.mark.parametrize(

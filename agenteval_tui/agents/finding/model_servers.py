@@ -18,10 +18,6 @@ _HOSTS = (
 _PATHS = r"/chat/completions\b|/v1/messages\b(?=[\s\S]*anthropic-version)|:(?:stream)?[gG]enerateContent\b"
 _ADDRESS = re.compile(f"{_HOSTS}|{_PATHS}")
 _ADDRESS_BYTES = re.compile(_ADDRESS.pattern.encode())
-_RECORDED = re.compile(rf"{_PATHS}|/v1/messages\b|/responses\b|/completions\b")
-"""A path that the proxy knows."""
-_OLLAMA = ":11434"
-"""The port of Ollama, whose own protocol the proxy does not know."""
 
 _PYTHON = {
     "requests": "requests",
@@ -92,11 +88,6 @@ def node_client(text: str) -> str:
 def node_request(text: str) -> re.Match[str] | None:
     """Where a program for Node has the address of the server."""
     return _ADDRESS.search(text)
-
-
-def is_recorded(text: str) -> bool:
-    """Whether the proxy would see what is asked."""
-    return _RECORDED.search(text) is not None or _OLLAMA not in text
 
 
 def _called(module: Module, scope: ast.AST) -> set[str]:

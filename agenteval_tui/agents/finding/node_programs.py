@@ -10,7 +10,7 @@ from typing import Any
 
 from agenteval_tui.agents.finding.arguments import node_words
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
-from agenteval_tui.agents.finding.model_servers import is_recorded, node_client, node_request
+from agenteval_tui.agents.finding.model_servers import node_client, node_request
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.core.json_values import json_object
 
@@ -218,9 +218,7 @@ def _agent(
         # What `readline` reads counts when its line ends.
         reads = "line" if _QUESTION.search(text) else "text"
         task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": reads}
-        config = {"kind": "command", **task}
-        if library in _SDKS.values() or is_recorded(text):
-            config.update(capture="model", answer="model")
+        config = {"kind": "command", **task, "capture": "model", "answer": "model"}
     return FoundAgent(
         sign=sign,
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),

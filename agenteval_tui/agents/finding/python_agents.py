@@ -409,10 +409,6 @@ class PythonAgents:
         """Whether to import it is to ask a server of models."""
         return bool(self._client(module)) and model_servers.asks_at_once(module) is not None
 
-    def _is_recorded(self, module: Module) -> bool:
-        """Whether what it asks is recorded."""
-        return not self._client(module) or model_servers.is_recorded("\n".join(module.strings))
-
     def _asks(self, module: Module, scope: ast.AST) -> bool:
         """Whether a model or an agent is asked in a part of a module."""
         calls = module.calls_in(scope)
@@ -429,7 +425,7 @@ class PythonAgents:
             first = missing[0] if len(missing) == 1 else None
             if first is None or first.arg not in _PROMPTS or not _gives(function) or not self._asks(module, function):
                 continue
-            config = {"capture": "model"} if self._is_recorded(module) else {}
+            config = {"capture": "model"}
             yield self._agent(module, name, function, None, Sign.FUNCTION, framework=library, config=config)
 
     def programs(self, paths: Sequence[str], agents: Sequence[FoundAgent]) -> Iterator[tuple[FoundAgent, set[str]]]:
@@ -562,7 +558,8 @@ class PythonAgents:
                 "kind": "command",
                 "command": [*python, *words, *arguments.words],
                 **({} if arguments.words else {"input": "text"}),
-                **({"capture": "model", "answer": "model"} if self._is_recorded(module) else {}),
+                "capture": "model",
+                "answer": "model",
             },
             instructions=instructions,
             tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
