@@ -168,7 +168,9 @@ def test_findings() -> None:
     assert said(mode="strict", calls=[]) == {}
     assert "without-effect" in said(calls=[{"name": "a"}], arguments_mode="superset")
     assert "without-effect" in said(calls=[{"name": "a"}], overrides={"b": "ignore"})
-    assert "without-effect" in said(calls=[{"name": "a", "arguments": {"x": 1}}], arguments_mode="ignore")
+    for mode in ("strict", "subset"):
+        calls = [{"name": "a", "arguments": {"x": 1}}]
+        assert "without-effect" in said(calls=calls, arguments_mode="ignore", mode=mode)
     assert "without-effect" in said(calls=[{"name": "a"}], reference=[])
     assert "no matcher `$contain`" in said(calls=[{"name": "a", "arguments": {"x": {"$contain": "y"}}}])["wrong-value"]
     assert "has no role" in said(reference=[{"content": "x"}])["wrong-value"]

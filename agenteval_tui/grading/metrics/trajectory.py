@@ -6,16 +6,17 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 from pydantic import BaseModel, Field, field_validator
 
 from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.phrasing import quoted, shown
+from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
 from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.matchers import (
+    LITERAL,
     Matcher,
     compile_matcher,
     is_literal,
@@ -140,8 +141,6 @@ class Trajectory(Metric):
             if self.reference is None and name not in names:
                 text = f"{quoted(name)} is none of the `calls`: this has no effect"
                 yield ConfigWarning("warning", "without-effect", text, ("overrides", name))
-        if self.mode == "subset" and self.arguments_mode == "ignore" and not self.overrides:
-            return
         if self.arguments_mode == "ignore" and not self.overrides:
             for number, call in enumerate(calls):
                 if call.arguments:
@@ -416,7 +415,7 @@ class StepMatch(Struct, frozen=True):
     passed: bool
     score: float
     pairs: Mapping[int, int]
-    structure: tuple[tuple[str, dict[str, Any]], ...] = field(default=())
+    structure: tuple[tuple[str, dict[str, Any]], ...] = ()
 
 
 class CompiledTrajectory:
@@ -546,9 +545,7 @@ def _groups(calls: tuple[ToolCall, ...]) -> list[list[int]]:
 
 def _matcher(value: object, plain: bool) -> Matcher:
     # What was recorded is what it is: a `$` in it means nothing.
-    return (
-        Matcher(lambda actual: same_json(value, actual), shown(value)) if plain else compile_matcher(value, named=True)
-    )
+    return compile_matcher({LITERAL: value} if plain else value, named=True)
 
 
 def _same(matcher: Matcher | None, actual: object) -> bool:
