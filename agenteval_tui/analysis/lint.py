@@ -20,6 +20,7 @@ from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.config_variables import variables_of, without_templates
 from agenteval_tui.grading.placeholders import has_placeholders, is_blank, needle_names
 from agenteval_tui.grading.registry import prototype
+from agenteval_tui.grading.spec import metrics_in
 from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.runs.criteria import spec_of
 from agenteval_tui.runs.plan.conversation import conversation_of, strings_in
@@ -650,8 +651,7 @@ def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
         spec = spec_of(criterion)
         config = None if spec.broken else spec.value
         names = set(needle_names(without_templates(config)))
-        listed = config.get("metrics") if isinstance(config, Mapping) else None
-        for metric in listed if isinstance(listed, list) else ():
+        for metric in metrics_in(config):
             kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
             if kind in _COMPARES and metric.get(_COMPARES[kind]) is None:
                 names.add("expected_value")
@@ -700,9 +700,7 @@ def respondent_problems(
         return  # nearly all of them: no need to read the config once more
 
     document = parse(source.text)
-    value = document.value
-    metrics = value.get("metrics") if isinstance(value, Mapping) else None
-    for place, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+    for place, metric in enumerate(metrics_in(document.value)):
         if not isinstance(metric, Mapping) or not isinstance(metric.get("type"), str):
             continue
         for key in _PROPERTIES:

@@ -19,7 +19,7 @@ from agenteval_tui.grading.metrics.matchers import LITERAL, is_literal, is_match
 from agenteval_tui.grading.observed_tools import AgentFacts, ArgumentFacts, ToolFacts, with_declared
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_placeholders
 from agenteval_tui.grading.registry import known_metric
-from agenteval_tui.grading.spec import json_like
+from agenteval_tui.grading.spec import json_like, metrics_in
 from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.history.store import Store
@@ -127,8 +127,7 @@ def _filled(value: object, variables: Mapping[str, Any] | None) -> object:
 def _criterion(
     value: object, prototype: str, facts: AgentFacts, own: AgentFacts, variables: Mapping[str, Any] | None
 ) -> Iterator[ToolProblem]:
-    metrics = value.get("metrics") if isinstance(value, dict) else None
-    for number, metric in enumerate(metrics if isinstance(metrics, list) else ()):
+    for number, metric in enumerate(metrics_in(value)):
         if not isinstance(metric, dict) or not isinstance(metric.get("type"), str):
             continue
         at: Path = ("metrics", number)

@@ -27,8 +27,8 @@ from agenteval_tui.grading.extracted_value import Context, ExtractionError, Valu
 from agenteval_tui.grading.placeholders import PlaceholderError, fill, fill_config, has_placeholders, look_up, names_in
 from agenteval_tui.grading.regex_search import SlowPatternError
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
-from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome, Span
-from agenteval_tui.grading.spec import CriterionSpec, json_like
+from agenteval_tui.grading.results import CriterionResult, Evidence, Fields, MetricResult, Outcome, Span, weighted_mean
+from agenteval_tui.grading.spec import CriterionSpec, json_like, metrics_in
 from agenteval_tui.transcripts.model import Transcript, message_place
 from agenteval_tui.transcripts.observed import ObservedKind, unseen
 from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -137,16 +137,10 @@ class Checker:
     @cached_property
     def asks(self) -> bool:
         """Whether a metric asks a respondent. False for a config that can't be used."""
-        value = self.spec.value
-        listed = value.get("metrics") if isinstance(value, Mapping) else None
-        if self.problem or not isinstance(listed, list):
+        if self.problem:
             return False
-
-        names = [metric.get("type") for metric in listed if isinstance(metric, Mapping)]
-        try:
-            return any(registry.metric(name).asks is not None for name in names if isinstance(name, str))
-        except AgentevalError:
-            return False
+        models = map(registry.metric_of, metrics_in(self.spec.value))
+        return any(model is not None and model.asks is not None for model in models)
 
     def check(
         self,
@@ -389,8 +383,8 @@ _ENTRY = re.compile(r"(\w+)\[(\d+)\]")
 def _with_templates(results: tuple[MetricResult, ...], config: Any) -> tuple[MetricResult, ...]:
     """The results with, in each missed line about an entry of a list, that entry as the config has it, if it holds
     variables: what is expected differs from row to row, and the entry is the same one."""
-    listed = config.get("metrics") if isinstance(config, Mapping) else None
-    if not isinstance(listed, list) or len(listed) != len(results):
+    listed = metrics_in(config)
+    if len(listed) != len(results):
         return results
     return tuple([_with_template(result, written) for result, written in zip(results, listed, strict=True)])
 
@@ -420,13 +414,7 @@ def _combined(
     counted = [result for result in results if not result.neutral and result.score is not None]
     if not counted:
         return Outcome.PASSED, None, Code.CHECKS_NOTHING, {"of": "criterion"}
-    weights = sum(metric_result.weight for metric_result in counted)
-    score = (
-        sum(metric_result.weight * (metric_result.score or 0.0) for metric_result in counted) / weights
-        if weights
-        else 0.0
-    )
-    score = min(1.0, max(0.0, score))
+    score = min(1.0, max(0.0, weighted_mean(counted)))
     if threshold is not None:
         passed = score >= threshold - 1e-9
         fields = {"score": score, "threshold": threshold, "reached": passed}
@@ -458,12 +446,8 @@ def _fill_metric(metric: Any, variables: Mapping[str, Any]) -> object:
 
 
 def _any_json(metric: Any) -> frozenset[str]:
-    name = metric.get("type") if isinstance(metric, Mapping) else None
-    metric_name = registry.known_metric(name) if isinstance(name, str) else None
-    try:
-        return registry.metric(metric_name).any_json if metric_name else frozenset()
-    except AgentevalError:
-        return frozenset()
+    model = registry.metric_of(metric)
+    return frozenset() if model is None else model.any_json
 
 
 def _build(name: str, written: str, value: object) -> Pipeline | str:

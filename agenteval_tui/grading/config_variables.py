@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.placeholders import names_in
+from agenteval_tui.grading.spec import metrics_in
 
 
 def variables_of(config: Any) -> frozenset[str]:
@@ -18,8 +18,8 @@ def variables_of(config: Any) -> frozenset[str]:
 
 def without_templates(config: Any) -> object:
     """The config without the properties that metrics fill themselves."""
-    listed = config.get("metrics") if isinstance(config, Mapping) else None
-    if not isinstance(listed, list) or not any(map(templates_of, listed)):
+    listed = metrics_in(config)
+    if not any(map(templates_of, listed)):
         return config
     return {**config, "metrics": [metric_without_templates(metric) for metric in listed]}
 
@@ -32,19 +32,13 @@ def metric_without_templates(metric: Any) -> object:
 
 def templates_of(metric: Any) -> Mapping[str, frozenset[str]]:
     """The properties of this metric of a config that it fills itself, each with the names that aren't variables."""
-    name = metric.get("type") if isinstance(metric, Mapping) else None
-    metric_name = registry.known_metric(name) if isinstance(name, str) else None
-    if metric_name is None:
+    model = registry.metric_of(metric)
+    if model is None:
         return {}
-    try:
-        fills: Mapping[str, frozenset[str]] = registry.metric(metric_name).fills
-    except AgentevalError:
-        return {}
-    return {key: names for key, names in fills.items() if isinstance(metric.get(key), str)}
+    return {key: names for key, names in model.fills.items() if isinstance(metric.get(key), str)}
 
 
 def _templates(config: Any) -> Iterator[tuple[str, frozenset[str]]]:
-    listed = config.get("metrics") if isinstance(config, Mapping) else None
-    for metric in listed if isinstance(listed, list) else ():
+    for metric in metrics_in(config):
         for key, names in templates_of(metric).items():
             yield metric[key], names

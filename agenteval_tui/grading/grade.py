@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.remote_requests import Reply
-from agenteval_tui.grading.results import CriterionResult, Fields, Outcome, Verdict
+from agenteval_tui.grading.results import CriterionResult, Fields, Outcome, Verdict, weighted_mean
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
 
@@ -58,29 +58,21 @@ def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None 
     """
     criterion_results = tuple(results)
     scored = [criterion_result for criterion_result in criterion_results if criterion_result.score is not None]
-    weights = sum(criterion_result.weight for criterion_result in scored)
-    score: float | None = (
-        sum(criterion_result.weight * (criterion_result.score or 0.0) for criterion_result in scored) / weights
-        if weights
-        else 0.0
-    )
+    score = weighted_mean(scored)
     warnings = sum(
         criterion_result.severity == "warning" and criterion_result.outcome is Outcome.FAILED
         for criterion_result in criterion_results
     )
     for outcome in (Outcome.FAILED, Outcome.ERROR, Outcome.NEEDS_REVIEW):
-        hit = [
-            criterion_result
+        if any(
+            criterion_result.outcome is outcome and _decides(criterion_result, pass_threshold)
             for criterion_result in criterion_results
-            if criterion_result.outcome is outcome and _decides(criterion_result, pass_threshold)
-        ]
-        if hit:
+        ):
             if pass_threshold is not None and outcome is not Outcome.FAILED:
                 # A score of the other criteria would be the mean of something else.
                 fields: Fields = {"threshold": pass_threshold}
                 return Verdict(outcome, None, criterion_results, warnings, code=Code.SCORE_UNKNOWN, fields=fields)
             return Verdict(outcome, score if scored else None, criterion_results, warnings)
-    assert score is not None
     if pass_threshold is not None and score < pass_threshold - 1e-9:
         fields = {"of": "test", "score": score, "threshold": pass_threshold, "reached": False}
         return Verdict(Outcome.FAILED, score, criterion_results, warnings, code=Code.THRESHOLD, fields=fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
@@ -60,6 +61,16 @@ def known_metric(name: str) -> str | None:
     """The short name of the metric that `name` names; None when there is none."""
     short = short_name(name)
     return short if short in entry_points.own(METRICS) or short in metric_names() else None
+
+
+def metric_of(entry: object) -> type[Metric] | None:
+    """The metric that an entry of a config's `metrics` names; None for one that is not known, or can't be loaded."""
+    name = entry.get("type") if isinstance(entry, Mapping) else None
+    known_name = known_metric(name) if isinstance(name, str) else None
+    try:
+        return None if known_name is None else metric(known_name)
+    except AgentevalError:
+        return None
 
 
 def _find(group: str, kind: str, name: str) -> EntryPoint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
@@ -168,6 +169,12 @@ class Verdict(Struct, frozen=True):
     message: str = ""
     code: str = ""
     fields: Fields = field(default_factory=dict)
+
+
+def weighted_mean(scored: Collection[CriterionResult] | Collection[MetricResult]) -> float:
+    """The mean of the scores by their weights; 0 where nothing has any weight."""
+    weights = sum(result.weight for result in scored)
+    return sum(result.weight * (result.score or 0.0) for result in scored) / weights if weights else 0.0
 
 
 def rating(score: float | None) -> int | None:

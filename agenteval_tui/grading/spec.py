@@ -99,13 +99,16 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
         )
 
 
+def metrics_in(config: object) -> list[Any]:
+    """The entries of a config's `metrics`, as they are written; [] where it has no list of them."""
+    listed = config.get("metrics") if isinstance(config, Mapping) else None
+    return listed if isinstance(listed, list) else []
+
+
 def without_property(spec: CriterionSpec, *names: str) -> CriterionSpec:
     """The criterion, of whose metrics none has these properties; itself if none had one."""
-    value = spec.value
-    listed = value.get("metrics") if isinstance(value, Mapping) else None
-    if not isinstance(listed, list) or not any(
-        isinstance(metric, Mapping) and any(name in metric for name in names) for metric in listed
-    ):
+    value, listed = spec.value, metrics_in(spec.value)
+    if not any(isinstance(metric, Mapping) and any(name in metric for name in names) for metric in listed):
         return spec
     metrics = [
         {k: v for k, v in metric.items() if k not in names} if isinstance(metric, Mapping) else metric

@@ -30,7 +30,7 @@ from agenteval_tui.grading import registry
 from agenteval_tui.grading.placeholders import has_placeholders
 from agenteval_tui.grading.remote import RemoteMetric
 from agenteval_tui.grading.remote_requests import RemoteRequest
-from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.grading.spec import CriterionSpec, metrics_in
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.around.plan import Surroundings
 from agenteval_tui.runs.judge_resolution import Respondents
@@ -268,15 +268,7 @@ def _remote(spec: CriterionSpec) -> Iterator[tuple[Any, Mapping[str, Any]]]:
     """The metrics of a criterion that somebody is asked for: (kind of question, the metric as it was written)."""
     if spec.broken:
         return
-
-    value = spec.value
-    listed = value.get("metrics") if isinstance(value, Mapping) else None
-    for metric in listed if isinstance(listed, list) else ():
-        if not isinstance(metric, Mapping) or not isinstance(metric.get("type"), str):
-            continue
-        try:
-            kind = registry.metric(metric["type"])
-        except AgentevalError:
-            continue
-        if issubclass(kind, RemoteMetric):
-            yield kind.asks, metric
+    for metric in metrics_in(spec.value):
+        model = registry.metric_of(metric)
+        if model is not None and issubclass(model, RemoteMetric):
+            yield model.asks, metric

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
-from agenteval_tui.grading.spec import CriterionSpec
+from agenteval_tui.grading.spec import CriterionSpec, metrics_in
 
 LACKED = "lacked"
 """The field of a foreign verdict that lists the texts which no answer had."""
@@ -141,10 +141,9 @@ def _arguments(differences: Iterable[Any]) -> Iterable[Argument]:
 def _wanted_arguments(spec: CriterionSpec | None) -> dict[str, Mapping[str, Any]]:
     """The arguments that a config asks for, by the name of the condition."""
     by_entry: dict[str, Mapping[str, Any]] = {}
-    if spec is None or spec.broken or not isinstance(spec.value, Mapping):
+    if spec is None or spec.broken:
         return by_entry
-    metrics = spec.value.get("metrics")
-    for metric in metrics if isinstance(metrics, list) else ():
+    for metric in metrics_in(spec.value):
         if not isinstance(metric, Mapping):
             continue
         for key in ("calls", "tools"):

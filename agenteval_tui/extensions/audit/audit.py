@@ -24,6 +24,7 @@ from agenteval_tui.grading.metrics.pii import EXAMPLES, plain
 from agenteval_tui.grading.placeholders import PlaceholderError, fill_config
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.spec import metrics_in
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import specs_of
@@ -229,12 +230,8 @@ def _whole(metric: Mapping[str, Any], name: str) -> list[int]:
 
 def _metrics(checker: Checker, variables: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The metrics of a criterion with their placeholders filled; those that can't be are left out."""
-    value = checker.spec.value
-    listed = value.get("metrics") if isinstance(value, dict) else None
     expected = {"expected_value": checker.spec.expected_value} if checker.spec.expected_value is not None else {}
-    if checker.problem or not isinstance(listed, list):
-        return
-    for metric in listed:
+    for metric in () if checker.problem else metrics_in(checker.spec.value):
         try:
             filled = fill_config(metric, {**variables, **expected})
         except PlaceholderError:

@@ -19,6 +19,7 @@ from agenteval_tui.grading.metrics.matchers import MatcherError
 from agenteval_tui.grading.metrics.metric import ConfigWarning
 from agenteval_tui.grading.placeholders import placeholders_in
 from agenteval_tui.grading.regex_search import PatternError
+from agenteval_tui.grading.spec import metrics_in
 from agenteval_tui.uxon.check import check
 from agenteval_tui.uxon.diagnostics import Diagnostic, replace_fix
 from agenteval_tui.uxon.parse import parse
@@ -168,8 +169,7 @@ def _at(
 def _templates(document: Document) -> dict[int, frozenset[str]]:
     """The names that aren't variables, by the place of their templates."""
     names_by_node: dict[int, frozenset[str]] = {}
-    listed = document.value.get("metrics") if isinstance(document.value, dict) else None
-    for number, metric in enumerate(listed if isinstance(listed, list) else ()):
+    for number, metric in enumerate(metrics_in(document.value)):
         for name, own in templates_of(metric).items():
             node = _node(document, ("metrics", number, name))
             if node is not None:
