@@ -131,7 +131,7 @@ def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> NearMatc
 
 def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
     """The fewest normalisations after which the needle is where it must be, and the place."""
-    useful = [number for number in range(len(_STEPS)) if number < _UNICODE]
+    useful = list(range(_UNICODE))
     if not (text.isascii() and needle.isascii()):
         useful.append(_UNICODE)
     if any(char.isdigit() for char in needle):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -48,42 +49,18 @@ class Pattern(Struct, frozen=True):
 
     def search(self, text: str, nth: int = 1) -> regex.Match[str] | None:
         """The `nth` match in `text` (a match object), or None. Raises `SlowPatternError` after the time limit."""
-        try:
-            # PCRE's flag A (anchored) has no counterpart in `regex`: each match must begin where the one before ended.
-            if nth == 1 and "A" not in self.flags:
-                return self.compiled.search(text, timeout=TIME_LIMIT)
-            for number, match in enumerate(self._matches(text), start=1):
-                if number == nth:
-                    return match
-        except TimeoutError:
-            raise SlowPatternError(self.text) from None
-        return None
-
-    def count(self, text: str, at_most: int) -> int:
-        """How many matches there are in `text`, counted up to `at_most`. Raises `SlowPatternError`."""
-        count = 0
-        try:
-            for _ in self._matches(text):
-                count += 1
-                if count >= at_most:
-                    break
-        except TimeoutError:
-            raise SlowPatternError(self.text) from None
-        return count
+        matches = self.matches(text, nth)
+        return matches[nth - 1] if len(matches) == nth else None
 
     def matches(self, text: str, at_most: int) -> list[regex.Match[str]]:
         """The first matches in `text`. Raises `SlowPatternError`."""
-        matches: list[regex.Match[str]] = []
         try:
-            for match in self._matches(text):
-                matches.append(match)
-                if len(matches) >= at_most:
-                    break
+            return list(islice(self._matches(text), at_most))
         except TimeoutError:
             raise SlowPatternError(self.text) from None
-        return matches
 
     def _matches(self, text: str) -> Iterator[regex.Match[str]]:
+        # PCRE's flag A (anchored) has no counterpart in `regex`: each match must begin where the one before ended.
         if "A" not in self.flags:
             yield from self.compiled.finditer(text, timeout=TIME_LIMIT)
             return

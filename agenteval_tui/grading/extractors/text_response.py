@@ -146,7 +146,7 @@ class TextResponse(Prototype):
         near: tuple[Span, ...] = ()
         candidates: tuple[str, ...] = ()
         try:
-            count = pattern.count(text, self.extract_match)
+            count = len(pattern.matches(text, self.extract_match))
         except SlowPatternError as slow:
             return NothingExtracted("", searched, code=slow.code, fields=slow.fields)
         if count >= self.extract_match:
@@ -258,10 +258,10 @@ def _value(transcript: Transcript, start: int, end: int) -> Value:
     return Value(transcript, text if end - start == len(text) else text[start:end], spans)
 
 
-def _spans(transcript: Transcript, start: int, end: int, value_at: int = 0) -> tuple[Span, ...]:
+def _spans(transcript: Transcript, start: int, end: int) -> tuple[Span, ...]:
     message = transcript.final_message
     if message is None:
-        return (Span("value", 0, start - value_at, end - value_at),)
+        return (Span("value", 0, start, end),)
     return (Span("message", message, start, end),)
 
 

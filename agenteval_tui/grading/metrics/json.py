@@ -306,10 +306,10 @@ def _no_json(value: Value, problem: NotJsonError) -> Evidence:
 def _kept(data: object) -> object:
     """Small data as it is; of large data the beginning: all of it is in the transcript already."""
     try:
-        text = compact(data, 2000)
+        compact(data, 2000)
     except UnreadableJsonError:
         return shown(data, 300) if not isinstance(data, list | Mapping) else keys_of(data)
-    return data if len(text) <= 2000 else text
+    return data
 
 
 # Where two JSON values differ

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from itertools import islice
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,7 @@ class Schema:
         for path, problem in unchecked_rules(schema):
             raise BadSchemaError(problem, path)
         # With this registry only the drafts' own schemas are known: nothing is ever fetched.
-        self._validator: Any = _limited(draft)(schema, registry=REGISTRY, format_checker=checker)
+        self._validator: Any = _validator_of(draft)(schema, registry=REGISTRY, format_checker=checker)
 
     def fits(self, data: object) -> bool:
         """Whether the value is valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
@@ -107,7 +108,7 @@ class Schema:
     def errors(self, data: object) -> list[Broken]:
         """Where and why the value is not valid. Raises `UnresolvedError`, `SlowPatternError`, `SlowSchemaError`."""
         broken_rules: list[Broken] = []
-        for error in _first(self._errors(data), MOST):
+        for error in islice(self._errors(data), MOST):
             broken = broken_rule(error)
             # One line says all keys that are missing; the validator has an error for each of them.
             if broken not in broken_rules:
@@ -145,20 +146,6 @@ def broken_rule(error: Any) -> Broken:
     if extras is not None:
         return path, Code.UNEXPECTED, {"path": list(path), "rule": "additionalProperties", "keys": extras[:_EXTRAS]}
     return path, Code.BREAKS_RULE, {"path": list(path), "rule": rule, "message": error.message[:_LONGEST]}
-
-
-def _first(errors: Iterator[Any], most: int) -> list[Any]:
-    collected: list[Any] = []
-    for error in errors:
-        collected.append(error)
-        if len(collected) >= most:
-            break
-    return collected
-
-
-@lru_cache(maxsize=8)
-def _limited(draft: Any) -> type[Validator]:
-    return limited_validator(draft)
 
 
 def unchecked_rules(schema: object) -> Iterator[tuple[Path, str]]:
@@ -222,7 +209,8 @@ def check_clock() -> None:
         raise SlowSchemaError
 
 
-def limited_validator(draft: Any) -> type[Validator]:
+@lru_cache(maxsize=8)
+def _validator_of(draft: Any) -> type[Validator]:
     """A validator of `jsonschema` with our keywords, each of which looks at the clock first."""
     from jsonschema.validators import extend
 
@@ -250,7 +238,7 @@ def _timed(real: Callable[..., Any]) -> Callable[..., Any]:
     return check
 
 
-def _found(pattern: str, text: str) -> bool:
+def _finds(pattern: str, text: str) -> bool:
     check_clock()
     try:
         return compile_ecma(pattern).search(text, timeout=regex_search.TIME_LIMIT) is not None
@@ -266,7 +254,7 @@ def _format(validator: Any, name: str, instance: object, schema: object) -> Iter
 
 
 def _pattern(validator: Any, pattern: str, instance: object, schema: object) -> Iterator[Any]:
-    if isinstance(instance, str) and not _found(pattern, instance):
+    if isinstance(instance, str) and not _finds(pattern, instance):
         yield _error("does not match")
 
 
@@ -275,7 +263,7 @@ def _pattern_properties(validator: Any, subschemas: Any, instance: object, schem
         return
     for pattern, subschema in subschemas.items():
         for key, item in instance.items():
-            if _found(pattern, key):
+            if _finds(pattern, key):
                 yield from validator.descend(item, subschema, path=key, schema_path=pattern)
 
 
@@ -284,7 +272,7 @@ def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: 
         return
     properties = schema.get("properties", {})
     others = list(schema.get("patternProperties", {}))
-    extras = [key for key in instance if key not in properties and not any(_found(pattern, key) for pattern in others)]
+    extras = [key for key in instance if key not in properties and not any(_finds(pattern, key) for pattern in others)]
     yield from _extras(validator, allowed, instance, extras)
 
 
@@ -320,7 +308,7 @@ def _evaluated(validator: Any, instance: Mapping[str, Any], schema: object) -> s
         if name in schema:
             evaluated.update(key for key, item in instance.items() if _fits(validator, item, schema[name]))
     for pattern in schema.get("patternProperties") or ():
-        evaluated.update(key for key in instance if _found(pattern, key))
+        evaluated.update(key for key in instance if _finds(pattern, key))
     applied = [subschema for key, subschema in (schema.get("dependentSchemas") or {}).items() if key in instance]
     for name in ("allOf", "oneOf", "anyOf"):
         applied += [subschema for subschema in schema.get(name) or () if _fits(validator, instance, subschema)]

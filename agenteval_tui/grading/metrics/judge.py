@@ -462,9 +462,7 @@ class Judge(RemoteMetric):
                     raise UnusableError(code=Code.NO_CONTEXT)
                 return SHOWN[name], request_text
             return variable_text(name, context.variables)
-        except ExtractionError as problem:
-            raise UnusableError(code=problem.code, **problem.fields) from None
-        except PlaceholderError as problem:
+        except (ExtractionError, PlaceholderError) as problem:
             raise UnusableError(code=problem.code, **problem.fields) from None
 
     def _findings_of_prompt(self, template: PromptTemplate) -> Iterator[ConfigWarning]:

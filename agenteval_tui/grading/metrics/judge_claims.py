@@ -382,7 +382,7 @@ def _shares(value: object, tokens: frozenset[str], scale: Scale) -> frozenset[fl
     if "total" in tokens or number < 0:
         return on_scale  # a sum is on no scale that is known here
     usual = [number / most for most in _NATURAL if number <= most]
-    # _within( | The last one is a figure of 1 to 5, whose lowest is 1.
+    # The last one is a figure of 1 to 5, whose lowest is 1.
     return on_scale | _within(*usual, (number - 1) / 4)
 
 

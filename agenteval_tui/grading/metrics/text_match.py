@@ -391,6 +391,11 @@ def _without_placeholders(metric: TextMatch) -> TextMatch:
     return metric.model_copy(update=dict.fromkeys(names)) if names else metric
 
 
+def _texts(metric: TextMatch, name: str) -> list[str]:
+    """The texts of a list that count."""
+    return [needle for _, needle in _needles(getattr(metric, name))]
+
+
 def _required(metric: TextMatch) -> Iterator[tuple[str, Path, bool]]:
     """Texts that must be in the value: the text, where it is written, whether its case does not matter."""
     for name in ("equals", "contains", "starts_with", "ends_with"):
@@ -405,7 +410,7 @@ def _required(metric: TextMatch) -> Iterator[tuple[str, Path, bool]]:
         if needle:
             yield needle, ("contains_all", number), False
     for name in ("contains_any", "starts_with_any", "ends_with_any"):
-        needles = [needle for needle in getattr(metric, name) or () if needle]
+        needles = _texts(metric, name)
         if len(needles) == 1:
             yield needles[0], (name,), False
 
@@ -427,7 +432,7 @@ def _forbidden_and_required(metric: TextMatch) -> Iterator[ConfigWarning]:
                 break
         else:
             for name in ("contains_any", "starts_with_any", "ends_with_any"):
-                needles = [needle for needle in getattr(metric, name) or () if needle]
+                needles = _texts(metric, name)
                 if len(needles) > 1 and all(forbidden in needle for needle in needles):
                     text = f"{quoted(forbidden)} is forbidden, but part of each text in `{name}`: this can never pass"
                     yield ConfigWarning("error", "contradictory", text, path)
@@ -441,18 +446,13 @@ def _equals_against_the_rest(metric: TextMatch) -> Iterator[ConfigWarning]:
             continue
         fold = str.lower if name == "equals_ignore_case" else str
         text = fold(whole)
-        for other, kind in (("contains", "contains"), ("starts_with", "starts_with"), ("ends_with", "ends_with")):
-            needle = getattr(metric, other)
-            if needle and not _satisfies(kind, text, fold(needle)):
-                yield _against(name, other, whole)
-        for other, kind in (
-            ("contains_any", "contains"),
-            ("starts_with_any", "starts_with"),
-            ("ends_with_any", "ends_with"),
-        ):
-            needles = [needle for needle in getattr(metric, other) or () if needle]
-            if needles and not any(_satisfies(kind, text, fold(needle)) for needle in needles):
-                yield _against(name, other, whole)
+        for side in ("contains", "starts_with", "ends_with"):
+            needle = getattr(metric, side)
+            if needle and not _satisfies(side, text, fold(needle)):
+                yield _against(name, side, whole)
+            needles = _texts(metric, f"{side}_any")
+            if needles and not any(_satisfies(side, text, fold(needle)) for needle in needles):
+                yield _against(name, f"{side}_any", whole)
         for number, needle in enumerate(metric.contains_all or ()):
             if needle and fold(needle) not in text:
                 yield _against(name, "contains_all", whole, number)
@@ -466,10 +466,10 @@ def _equals_against_the_rest(metric: TextMatch) -> Iterator[ConfigWarning]:
         yield _against("equals", "equals_ignore_case", metric.equals)
 
 
-def _satisfies(kind: str, text: str, needle: str) -> bool:
-    if kind == "contains":
+def _satisfies(side: str, text: str, needle: str) -> bool:
+    if side == "contains":
         return needle in text
-    return text.startswith(needle) if kind == "starts_with" else text.endswith(needle)
+    return text.startswith(needle) if side == "starts_with" else text.endswith(needle)
 
 
 def _against(name: str, other: str, whole: str, *more: int) -> ConfigWarning:
@@ -480,7 +480,7 @@ def _against(name: str, other: str, whole: str, *more: int) -> ConfigWarning:
 def _sides(metric: TextMatch) -> Iterator[ConfigWarning]:
     for field, many, kind in (("starts_with", "starts_with_any", "begin"), ("ends_with", "ends_with_any", "end")):
         single = getattr(metric, field)
-        needles = [needle for needle in getattr(metric, many) or () if needle]
+        needles = _texts(metric, many)
         if not single or not needles:
             continue
         if kind == "begin":

@@ -834,7 +834,7 @@ def _name_likeness(left: str, right: str) -> float:
 
 
 def _slots(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> list[tuple[int, int]]:
-    """The expected calls; of an optional tool as many as there are, because they are taken."""
+    """The expected calls: as many of each entry as it wants, and none of an optional tool that was not called."""
     slots: list[tuple[int, int]] = []
     for number, tool in enumerate(tools):
         least = max(tool.least, int(tool.required))
