@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,63 @@ async def test_what_a_module_has_imported_and_defined_is_no_variable(raised: Any
     (tmp_path / "late.py").write_text(code + "raise LookupError(dumps(limit))\n")
     error = await raised("imports")
     assert error.traceback.exceptions[0].frames[-1].locals == {"limit": "3"}
+
+
+CLIENTS = """
+import httpx, openai
+
+def asks(prompt):
+    client = openai.OpenAI(api_key="k", base_url=prompt, max_retries=0)
+    return client.chat.completions.create(model="m", messages=[]).choices
+
+async def asks_later(prompt):
+    async with httpx.AsyncClient() as client:
+        await client.get(f"{prompt}/x?y=secret")
+
+def asks_with_name(prompt):
+    httpx.get("http://me:secret@127.0.0.1:1/x")
+"""
+
+
+@pytest.mark.parametrize("name", ["asks", "asks_later"])
+async def test_a_server_that_is_not_there_is_named(run_agent: Any, tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine.py").write_text(CLIENTS)
+    with socket.socket() as bound:  # nobody listens there
+        bound.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        ran = await run_agent({"kind": "python", "callable": f"mine:{name}", "capture": "none"}, address)
+    error = ran.events[-1].error
+    assert error.fix.startswith(f"nothing answers at {address}: start that server, or correct its address"), error
+    assert "secret" not in error.fix
+
+
+async def test_what_an_error_was_raised_from_stands_in_its_line(run_agent: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CLIENTS)
+    ran = await run_agent({"kind": "python", "callable": "mine:asks", "capture": "none"}, "http://127.0.0.1:1")
+    assert "raised APIConnectionError: Connection error. (mine.py, line " in ran.events[-1].error.message
+    assert "), caused by ConnectError: [Errno " in ran.events[-1].error.message
+
+
+async def test_a_name_in_an_address_is_not_shown(run_agent: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CLIENTS)
+    ran = await run_agent({"kind": "python", "callable": "mine:asks_with_name", "capture": "none"})
+    assert ran.events[-1].error.fix.startswith("nothing answers at http://127.0.0.1:1: ")
+
+
+EMPTY_KEY = """
+import os
+import httpx
+
+def asks(prompt):
+    return httpx.get(prompt, headers={"authorization": "Bearer " + os.getenv("SHOP_API_KEY", "")})
+"""
+
+
+async def test_a_header_without_its_key_names_the_variable(run_agent: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(EMPTY_KEY)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"http://127.0.0.1:{server.getsockname()[1]}"
+        ran = await run_agent({"kind": "python", "callable": "mine:asks", "capture": "none"}, address)
+    error = ran.events[-1].error
+    assert "Illegal header value" in error.message
+    assert error.fix.startswith("SHOP_API_KEY is not set (.env: none "), error

@@ -110,6 +110,11 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
             f"the graph's state has no `{key}` when it begins: write `input: {{{key}: ...}}` in the agent; "
             'templates such as "{{prompt}}" may be in it'
         )
+    if address := clues.get("unreachable"):
+        return (
+            f"nothing answers at {address}: start that server, or correct its address where it is set; "
+            f".env: {env_files_in_words(environment.env_files)}"
+        )
     if clues.get("refused"):
         return (
             f"the server refused the key: correct it where it is set; .env: {env_files_in_words(environment.env_files)}"

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sys
 import traceback
+import urllib.parse
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,14 +43,51 @@ _MOST = 10  # exceptions of a chain
 def clues_of(error: BaseException, is_own: Callable[[str], bool]) -> dict[str, Any]:
     """What an exception lacks in the environment, as far as its type, its fields and the code that raised it tell:
     {"module": name of a module that is not installed}, {"language": True} where the code may be for a newer Python,
-    {"variables": [names that are not set]}, {"refused": True} where a server answered 401, {"state_key": name of what
-    a graph's state has not}; {} if nothing. `is_own` tells
+    {"variables": [names that are not set]}, {"refused": True} where a server answered 401, {"unreachable": address}
+    of a server that is not there, {"state_key": name of what a graph's state has not}; {} if nothing. `is_own` tells
     whether a file is the project's.
     """
     try:
-        return next(filter(None, (_clues(cause, error, is_own) for cause in _chain(error))), {})
+        chain = _chain(error)
+        clues = next(filter(None, (_clues(cause, error, is_own) for cause in chain)), {})
+        return clues or _empty_key(chain, is_own) or _unreachable(chain)
     except Exception:  # an exception's own fields may raise
         return {}
+
+
+def _unreachable(chain: list[BaseException]) -> dict[str, Any]:
+    """Where nothing answers, if an HTTP client of the chain tells the address."""
+    if not isinstance(chain[-1], (ConnectionError, socket.gaierror)):
+        return {}
+    for error in chain:
+        url = getattr(getattr(error, "_request", None) or getattr(error, "request", None), "url", None)
+        if url is not None:
+            address = urllib.parse.urlsplit(str(url))
+            # Without a name and a password that it may have.
+            return {"unreachable": address.scheme + "://" + address.netloc.rpartition("@")[2]}
+        host, port = getattr(error, "host", None), getattr(error, "port", None)
+        if host and port:
+            return {"unreachable": str(host) + ":" + str(port)}
+    return {}
+
+
+def _empty_key(chain: list[BaseException], is_own: Callable[[str], bool]) -> dict[str, Any]:
+    """The variables for the key of a client whose header has none: "Bearer " is no header, so no request is sent."""
+    frames = _frames(chain[-1])
+    if type(chain[-1]).__name__ != "LocalProtocolError" or not frames:
+        return {}
+    values = [value for frame in _frames(chain[-1]) for value in frame.f_locals.values() if isinstance(value, bytes)]
+    if not any(value.lower() == b"bearer " for value in values):
+        return {}
+    for error in chain:
+        names = _given_keys(error, is_own)
+        if names:
+            return {"variables": names}
+    modules = [_module(frame) for error in chain for frame in _frames(error)]
+    for client, usual in _CLIENTS.items():
+        if any((module + ".").startswith(client + ".") for module in modules):
+            return {} if any(os.environ.get(name) for name in usual) else {"variables": list(usual)}
+    return {}
 
 
 def _chain(error: BaseException | None) -> list[BaseException]:

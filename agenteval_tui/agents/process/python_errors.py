@@ -31,6 +31,7 @@ _LONGEST_LOCAL = 300
 _LONGEST_LINE = 300
 _LONGEST_MESSAGE = 8000
 _LONGEST_IN_SENTENCE = 2000  # of a message that is part of a sentence
+_LONGEST_CAUSE = 300
 _SHORTEST_SECRET = 8
 _WORDS_OF_VALUE = 4  # at most, of a value that is more than half of a message
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
@@ -49,7 +50,17 @@ _LIBRARY = tuple(
 
 def words_of(error: BaseException) -> str:
     """An exception in words: its type, what it says, and the last place in the user's code. Of a group also the first
-    exception that is in it."""
+    exception that is in it; then what it was raised from, if it doesn't repeat that."""
+    words, root = _words(error), error
+    for _ in range(_MOST_EXCEPTIONS):
+        root = root.__cause__ or root
+    message = message_of(root, notes=False)
+    if root is error or not message or message in words:
+        return words
+    return words + ", caused by " + type(root).__name__ + ": " + message[:_LONGEST_CAUSE]
+
+
+def _words(error: BaseException) -> str:
     words = _without_place(error)
     inner = _first_leaf(error)
     if inner is not None:
@@ -95,7 +106,7 @@ def message_of(error: BaseException | None, *, notes: bool = True) -> str:
 def reduced(error: BaseException) -> str:
     """The words of an exception with `…` for the values of variables in them: the same for the same fault, whichever
     values it had."""
-    pattern = words_of(error)
+    pattern = _words(error)
     values: set[str] = set()
     inner = _first_leaf(error)
     for frame, _ in _frames(error if inner is None else inner)[-3:]:
@@ -205,8 +216,8 @@ def _last_own(error: BaseException) -> tuple[FrameType, int] | None:
 
 
 def is_own(file: str) -> bool:
-    """Whether a file is the project's: nothing that was installed, and nothing of Python's own."""
-    if not file or file.startswith("<") or _INSTALLED.search(file):
+    """Whether a file is the project's: nothing that was installed, nothing of Python's own, and nothing of ours."""
+    if not file or file.startswith("<") or _INSTALLED.search(file) or is_ours(file):
         return False
     return not os.path.realpath(file).startswith(_LIBRARY)
 

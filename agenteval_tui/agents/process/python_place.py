@@ -74,7 +74,7 @@ def _stack(frame: types.FrameType | None) -> list[Any]:
 
 
 def _own(frames: list[Any]) -> int:
-    return sum(errors.is_own(frame.f_code.co_filename) and not _is_ours(frame) for frame, _ in frames)
+    return sum(errors.is_own(frame.f_code.co_filename) for frame, _ in frames)
 
 
 def _is_ours(frame: types.FrameType) -> bool:
