@@ -23,6 +23,8 @@ _VALUES = 12
 _ORDERED = 6
 _MANY = 400
 """Conditions on arguments that are tried."""
+_LARGEST = 1e15
+"""Numbers that are bounded: a larger one is an id, or no number that a double can have."""
 _MODES = (("strict", "calls exactly"), ("unordered", "calls in any order"), ("superset", "calls all of"))
 _DIGITS = re.compile(r"\d+")
 
@@ -226,7 +228,9 @@ def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
                     if call.name == name and isinstance(call.arguments, dict)
                 ]
                 usable = [
-                    value for value in arguments if isinstance(value, int | float) and not isinstance(value, bool)
+                    value
+                    for value in arguments
+                    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _LARGEST
                 ]
                 whole = bool(usable) and len(usable) == len(arguments)
                 smallest.append(float(min(usable)) if whole else None)

@@ -123,6 +123,13 @@ def test_numbers_and_ids_become_patterns() -> None:
     )
 
 
+@pytest.mark.parametrize("huge", [10**400, -(10**400), float("inf"), float("nan")], ids=["+", "-", "inf", "nan"])
+def test_a_number_that_no_bound_can_have_is_no_bound(huge: float) -> None:
+    good = [run("ok", ("page", {"limit": n, "id": huge})) for n in (10, 20, 40)]
+    bad = [run("ok", ("page", {"limit": n, "id": 5})) for n in (50, 60, 90)]
+    assert first(suggested(good, bad))["tools"][0]["arguments"] == {"limit": {"$lte": 40}}
+
+
 def test_arguments_of_calls() -> None:
     def calls(*values: object) -> list[Transcript]:
         return [run(f"answer {n}", ("search", {"limit": value, "q": f"words {n}"})) for n, value in enumerate(values)]
