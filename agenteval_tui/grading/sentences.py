@@ -141,7 +141,7 @@ def _derived(verdict: Verdict) -> list[CriterionResult]:
 
 def not_made_sentence(count_: int) -> str:
     """How many checks could not run; "" for none."""
-    return "" if not count_ else f"{'1 check' if count_ == 1 else f'{count_:,} checks'} could not run"
+    return f"{count(count_, 'check')} could not run" if count_ else ""
 
 
 def why_not_observed(result: CriterionResult) -> str:
@@ -1183,7 +1183,7 @@ def _no_block(fields: Fields) -> str:
     block = f"{language} code block" if language else "code block"
     if not blocks:
         return f"no {block} in the final answer ({_size(fields)})"
-    have = "1 code block" if len(blocks) == 1 else f"{fields['count']} code blocks"
+    have = count(fields["count"], "code block")
     sentence = f"the {nth(fields['position'])} {block} was asked for, but the final answer has {have}"
     if not language:
         return sentence
@@ -1204,8 +1204,7 @@ def _no_pattern_match(fields: Fields) -> str:
 
 
 def _size(fields: Fields) -> str:
-    lines = fields["lines"]
-    return f"{lines} {'line' if lines == 1 else 'lines'}, {fields['characters']} characters"
+    return f"{count(fields['lines'], 'line')}, {count(fields['characters'], 'character')}"
 
 
 def _answer_not_json(fields: Fields) -> str:

@@ -83,6 +83,7 @@ def test_language_strips_the_line_breaks_around_the_code_only() -> None:
         ("total: 5", {"extract_by_regex": "/total = (\\d+)/"}, ["no match for", "its beginning total", "line 1"]),
         ("a=1", {"extract_by_regex": "/a=(\\d)/", "extract_match": 2}, ["2nd match", "1 match"]),
         ("b", {"extract_by_regex": "/(a)|b/"}, ["group 1 matched nothing"]),
+        ("b", {"extract_by_regex": "/a/"}, ["no match for /a/ in the final answer (1 line, 1 character)"]),
         ("", {"extract_by_regex": "/a/"}, ["the final answer is empty"]),
         (BLOCKS, {"extract_code_block": 2, "extract_by_regex": "/print/"}, ["no match", "in the code block"]),
     ],
