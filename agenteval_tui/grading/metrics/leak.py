@@ -68,7 +68,7 @@ class Leak(Metric):
                 if context.explain:
                     lines.append(_overlap(runs, overlap, value))
             passed, score = clean == number, clean / number
-            return self.result(passed, score, lines) if context.explain else self.result(passed, score)
+            return self.result(passed, score, lines)
 
         return check
 

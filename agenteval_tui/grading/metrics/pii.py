@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cache
 from ipaddress import ip_address
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -191,11 +192,7 @@ def plain(text: str) -> str:
 
 def _evidence(kind: PiiKind, value: Value, allowed: set[str]) -> Evidence:
     text = value.text
-    hits: list[tuple[int, int]] = []
-    for hit in _find(kind, text, allowed):
-        hits.append(hit)
-        if len(hits) >= _HITS:
-            break
+    hits = list(islice(_find(kind, text, allowed), _HITS))
     fields: dict[str, Any] = {"kind": kind.name}
     if not hits:
         return Evidence(kind.name, passed=True, group="Pii", code=Code.MISSING, fields=fields)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from agenteval_tui.core.json_values import value_at
+from agenteval_tui.grading.results import Evidence, MetricResult
 from agenteval_tui.uxon import edit
 from agenteval_tui.uxon.tree import Document
 
 Path = tuple[str | int, ...]
 Kind = Literal["set", "append", "rename", "remove"]
+_CONDITION = re.compile(r"(\w+)(?:\[(\d+)\])?")
 
 # Removing comes last, from the back: it moves the places of everything after it.
 _ORDER = {"set": 0, "append": 1, "rename": 2, "remove": 3}
@@ -37,6 +40,21 @@ class Change(Struct, frozen=True):
     ops: tuple[ConfigEdit, ...]
     cost: float
     covers: frozenset[str] = field(default_factory=frozenset)
+
+
+def entry_removal(at: Path, name: str, number: int, length: int) -> ConfigEdit:
+    """Takes an entry out of the list `name` of this length; the last one with its property: an empty list checks
+    nothing."""
+    return ConfigEdit("remove", (*at, name) if length == 1 else (*at, name, number))
+
+
+def missed_properties(raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[Evidence, str, int | None]]:
+    """The conditions of a metric that do not hold, each with its property, and the number of an entry of a list.
+    `raw` is the metric as it is written."""
+    for line in result.evidence:
+        matched = _CONDITION.fullmatch(line.condition)
+        if line.passed is False and matched is not None and matched[1] in raw:
+            yield line, matched[1], None if matched[2] is None else int(matched[2])
 
 
 def ordered(changes: Iterable[Change]) -> list[ConfigEdit]:

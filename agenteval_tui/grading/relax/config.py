@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
@@ -17,12 +16,11 @@ from agenteval_tui.grading.extractors.text_response import code_blocks
 from agenteval_tui.grading.json_paths import compile_path
 from agenteval_tui.grading.metrics.matchers import is_number
 from agenteval_tui.grading.regex_search import compile_with_flags
-from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path
+from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path, entry_removal, missed_properties
 from agenteval_tui.grading.results import MetricResult, Outcome
 from agenteval_tui.grading.sentences import dotted_path
 from agenteval_tui.transcripts.model import Transcript
 
-_CONDITION = re.compile(r"(\w+)(?:\[(\d+)\])?")
 _BLOCKS = 5
 _STEPS = 6  # names of a path that are put right
 _FLAGS = {"i": "ignore case", "m": "^ and $ match at each line", "s": ". matches line ends"}
@@ -80,21 +78,19 @@ def path_changes(value: Mapping[str, Any], transcript: Transcript) -> Iterator[C
 def json_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:
     """What the evidence of a Json metric names: JSON within a text, and a key with nearly the name of one required."""
     for line in result.evidence:
-        if line.passed is not False:
-            continue
-        key = f"{at}{line.condition}"
-        if line.code == Code.NOT_JSON and (line.fields.get("part") or line.fields.get("block")):
-            yield key, Change("JSON anywhere in the text", (ConfigEdit("set", (*at, "anywhere"), True),), 1.2)
-        matched = _CONDITION.fullmatch(line.condition)
-        if line.code != Code.MISSING or matched is None or matched[1] != "required_keys" or matched[2] is None:
+        if line.passed is False and line.code == Code.NOT_JSON and {"part", "block"} & line.fields.keys():
+            change = Change("JSON anywhere in the text", (ConfigEdit("set", (*at, "anywhere"), True),), 1.2)
+            yield f"{at}{line.condition}", change
+    for line, name, index in missed_properties(raw, result):
+        if line.code != Code.MISSING or name != "required_keys" or index is None:
             continue
         before = [str(step) for step in line.fields.get("path", ())]
         rest = str(line.fields["key"]).split(".")[len(before) :]
         there = [str(name) for name in line.fields.get("there", {}).get("keys", ())]
         if rest and (near := closest(rest[0], there)):
-            name = ".".join((*before, near, *rest[1:]))
-            place = (*at, "required_keys", int(matched[2]))
-            yield key, Change(f"require `{name}`", (ConfigEdit("set", place, name),), 1.2)
+            key = ".".join((*before, near, *rest[1:]))
+            change = Change(f"require `{key}`", (ConfigEdit("set", (*at, name, index), key),), 1.2)
+            yield f"{at}{line.condition}", change
 
 
 def flag_changes(at: Path, raw: Mapping[str, Any]) -> Iterator[Change]:
@@ -119,19 +115,15 @@ def flag_changes(at: Path, raw: Mapping[str, Any]) -> Iterator[Change]:
 
 def metric_changes(at: Path, raw: Mapping[str, Any], result: MetricResult) -> Iterator[tuple[str, Change]]:
     """A limit moved to what was measured, an entry of a list left out, a property left out."""
-    for line in result.evidence:
-        matched = _CONDITION.fullmatch(line.condition)
-        if line.passed is not False or matched is None or matched[1] not in raw:
-            continue
-        name, index = matched[1], matched[2]
+    for line, name, index in missed_properties(raw, result):
         key, path, written = f"{at}{line.condition}", (*at, name), raw[name]
         # Larger ones can't be rounded to the digits that a limit keeps.
         if all(is_number(value) and abs(value) < 1e15 for value in (written, line.found)):
             limit = _rounded(line.found, written, up=line.found > written)
             yield key, Change(f"`{name}` {shown(limit)}", (ConfigEdit("set", path, limit),), 1.3)
-        if index is not None and isinstance(written, list) and int(index) < len(written):
-            gone = ConfigEdit("remove", path if len(written) == 1 else (*path, int(index)))
-            yield key, Change(f"no longer look for {shown(written[int(index)], 40)}", (gone,), 2.0)
+        if index is not None and isinstance(written, list) and index < len(written):
+            gone = entry_removal(at, name, index, len(written))
+            yield key, Change(f"no longer look for {shown(written[index], 40)}", (gone,), 2.0)
         yield key, Change(f"drop `{name}`", (ConfigEdit("remove", path),), 3.0)
 
 

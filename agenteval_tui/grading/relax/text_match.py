@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.core.phrasing import quoted
-from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path
+from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path, entry_removal, missed_properties
 from agenteval_tui.grading.results import Evidence, MetricResult
 
-_CONDITION = re.compile(r"(\w+)(?:\[(\d+)\])?")
 _ANY = {"contains": "contains_any", "starts_with": "starts_with_any", "ends_with": "ends_with_any"}
 _LONGEST_WHOLE = 500
 """Characters of an answer that may become the expectation as a whole."""
@@ -20,13 +19,9 @@ _ALIKE = 70.0
 
 def text_changes(at: Path, raw: Mapping[str, Any], result: MetricResult, text: str) -> Iterator[tuple[str, Change]]:
     """For each failing condition (a key) the changes that could fix it. `raw` is the metric as it is written."""
-    for line in result.evidence:
-        matched = _CONDITION.fullmatch(line.condition)
-        if line.passed is not False or matched is None or matched[1] not in raw:
-            continue
-        key = f"{at}{line.condition}"
-        for change in _of(at, raw, matched[1], int(matched[2]) if matched[2] else None, line, text):
-            yield key, change
+    for line, name, index in missed_properties(raw, result):
+        for change in _of(at, raw, name, index, line, text):
+            yield f"{at}{line.condition}", change
 
 
 def _of(
@@ -96,7 +91,7 @@ def _of_all(at: Path, raw: Mapping[str, Any], index: int, evidence: Evidence, te
         # Another expectation, not a wider one: what passed until now may fail with it.
         yield Change(title, (ConfigEdit("set", (*path, index), variant),), 2.4)
     if needle.lower() in text.lower():
-        gone = _gone(raw, at, "contains_all", index)
+        gone = entry_removal(at, "contains_all", index, len(listed))
         if "contains_ignore_case" not in raw:
             ops = (ConfigEdit("set", (*at, "contains_ignore_case"), listed[index]), gone)
             yield Change(f"ignore case for {quoted(needle, 40)}: `contains_ignore_case`", ops, 1.3)
@@ -145,16 +140,11 @@ def _found(evidence: Evidence) -> Iterator[str]:
         yield text
 
 
-def _gone(raw: Mapping[str, Any], at: Path, name: str, index: int) -> ConfigEdit:
-    """Takes an entry out of a list; the last one with its property: an empty list checks nothing."""
-    alone = len(raw[name]) == 1
-    return ConfigEdit("remove", (*at, name) if alone else (*at, name, index))
-
-
 def _without(
     raw: Mapping[str, Any], at: Path, name: str, index: int, evidence: Evidence, cost: float, verb: str
 ) -> Change:
-    return Change(f"{verb} {quoted(str(evidence.expected), 40)}", (_gone(raw, at, name, index),), cost)
+    removal = entry_removal(at, name, index, len(raw[name]))
+    return Change(f"{verb} {quoted(str(evidence.expected), 40)}", (removal,), cost)
 
 
 def _common(needle: str, text: str, name: str) -> str:

@@ -20,7 +20,7 @@ from agenteval_tui.grading.metrics.matchers import (
     type_of,
 )
 from agenteval_tui.grading.metrics.tool_check import Leaf, Tool, arguments_of, differences, nearest_calls, only_leaf
-from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path
+from agenteval_tui.grading.relax.changes import Change, ConfigEdit, Path, entry_removal
 from agenteval_tui.transcripts.model import ToolCall
 
 _VALUES = 4
@@ -45,7 +45,7 @@ def tool_changes(
         broken[number] = frozenset(condition for condition in conditions if not condition.endswith(".usage"))
         yield from changes
         if conditions:
-            gone = ConfigEdit("remove", place if len(raw[listed]) > 1 else (*at, listed))
+            gone = entry_removal(at, listed, number, len(raw[listed]))
             change = Change(f"ignore {tool.name}", (gone,), 4.0, conditions)
             yield from ((condition, change) for condition in conditions)
     if tools:
@@ -53,8 +53,7 @@ def tool_changes(
     names = {call.name for call in calls}
     for number, name in enumerate(raw.get("forbidden_tools") or ()):
         if number < len(forbidden) and forbidden[number] in names:
-            alone = len(raw["forbidden_tools"]) == 1
-            gone = ConfigEdit("remove", (*at, "forbidden_tools") if alone else (*at, "forbidden_tools", number))
+            gone = entry_removal(at, "forbidden_tools", number, len(raw["forbidden_tools"]))
             yield f"{at}forbidden[{number}]", Change(f"allow {shown(name, 40)}", (gone,), 11.0)
     if raw.get("tool_call_forbidden") and calls:
         change = Change("allow tool calls", (ConfigEdit("remove", (*at, "tool_call_forbidden")),), 11.0)
