@@ -1119,3 +1119,20 @@ def test_notebooks_are_not_read_and_that_is_said(tmp_path: Path) -> None:
 def test_of_two_libraries_the_one_that_is_imported_first_is_named(tmp_path: Path) -> None:
     lines = "import openai\nimport anthropic\nif __name__ == '__main__':\n    openai.OpenAI().responses.create()\n"
     assert only(tmp_path, {"ask.py": lines}).framework == "OpenAI SDK"
+
+
+def test_an_expression_of_any_length_keeps_no_agent_from_being_found(tmp_path: Path) -> None:
+    long = " + ".join(['"a"'] * 700)
+    route = f"    text = {long}\n    return {{'answer': request.json()['message'] + text}}\n"
+    files = {
+        "app.py": f"from fastapi import FastAPI\napp = FastAPI()\n@app.post('/chat')\ndef chat(request):\n{route}",
+        "bot.py": f"from pydantic_ai import Agent\nx = Agent('m')\n@x.tool\ndef tool(word={long}):\n    'Says it.'\n",
+        "run.py": f"import openai\nif {long}:\n    y = 1\nif __name__ == '__main__':\n    openai.chat.create()\n",
+    }
+    assert {agent.place for agent in agents_of(tmp_path, files)} == {"app.py:3", "bot.py:2", "run.py:4"}
+
+
+def test_instructions_that_are_put_together_of_many_texts(tmp_path: Path) -> None:
+    words = [f"Rule {number}." for number in range(12)]
+    code = f"from pydantic_ai import Agent\nx = Agent('m', instructions={' + '.join(map(repr, words))})\n"
+    assert only(tmp_path, {"bot.py": code}).instructions == "".join(words)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import Function, Module, called_name, constant_text, keyword
+from agenteval_tui.agents.finding.python_module import Function, Module, called_name, code_of, constant_text, keyword
 
 _PLACE = "{{prompt}}"
 _DASHED = f"--{_PLACE}"
@@ -151,7 +151,7 @@ def _has_subcommands(module: Module) -> bool:
 def _is_typer(module: Module, function: Function) -> bool:
     if not any(target.partition(".")[0] == "typer" for target in module.imports.values()):
         return False
-    decorated = any(ast.unparse(node).endswith((".command()", ".callback()")) for node in function.decorator_list)
+    decorated = any(code_of(node).endswith((".command()", ".callback()")) for node in function.decorator_list)
     return decorated or any(
         module.qualified(call.func) == "typer.run"
         and [getattr(node, "id", "") for node in call.args] == [function.name]
@@ -164,7 +164,7 @@ def _parameters(function: Function, positional: bool) -> Iterator[str]:
     arguments = function.args.args
     defaults: list[ast.expr | None] = [None] * (len(arguments) - len(function.args.defaults))
     for argument, default in zip(arguments, [*defaults, *function.args.defaults], strict=True):
-        declared = " ".join(ast.unparse(node) for node in (argument.annotation, default) if node is not None)
+        declared = " ".join(code_of(node) for node in (argument.annotation, default) if node is not None)
         is_positional = "Argument(" in declared or (default is None and "Option(" not in declared)
         if is_positional == positional:
             yield argument.arg
@@ -174,7 +174,7 @@ def _reads_argv(module: Module) -> bool:
     return any(
         isinstance(node, ast.Subscript)
         and module.qualified(node.value) in ("sys.argv", "argv")
-        and ast.unparse(node.slice) in ("1", "1:")
+        and code_of(node.slice) in ("1", "1:")
         for node in module.nodes
     )
 
@@ -186,7 +186,7 @@ def _reads_dashed(module: Module) -> bool:
         and isinstance(node.iter, ast.Subscript)
         and module.qualified(node.iter.value) in ("sys.argv", "argv")
         and any(
-            isinstance(part, ast.Subscript) and ast.unparse(part) == f"{ast.unparse(node.target)}[2:]"
+            isinstance(part, ast.Subscript) and code_of(part) == f"{code_of(node.target)}[2:]"
             for statement in node.body
             for part in ast.walk(statement)
         )

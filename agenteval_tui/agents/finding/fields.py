@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.python_module import Module, Modules, annotation_of
+from agenteval_tui.agents.finding.python_module import Module, Modules, annotation_of, code_of
 
 MESSAGE_FIELDS = (
     *("message", "prompt", "query", "question", "input", "user_input", "user_message", "text", "content", "task"),
@@ -54,7 +54,7 @@ def fields_of(modules: Modules, module: Module, node: ast.expr | None) -> tuple[
     partial = any(word.arg == "total" for word in cls.keywords)
     for statement in cls.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            if "ClassVar" in ast.unparse(statement.annotation):
+            if "ClassVar" in code_of(statement.annotation):
                 continue
             default = statement.value is not None and not _is_required(statement.value)
             name = statement.target.id
@@ -64,7 +64,7 @@ def fields_of(modules: Modules, module: Module, node: ast.expr | None) -> tuple[
 
 def _is_required(value: ast.expr) -> bool:
     """`Field(...)`, or Field(description=...) and field(metadata=...) without a default."""
-    if not isinstance(value, ast.Call) or ast.unparse(value.func).rpartition(".")[2] not in ("Field", "field"):
+    if not isinstance(value, ast.Call) or code_of(value.func).rpartition(".")[2] not in ("Field", "field"):
         return isinstance(value, ast.Constant) and value.value is ...
     first = value.args[0] if value.args else None
     if first is not None:
@@ -79,7 +79,7 @@ def placeholder(modules: Modules, module: Module, annotation: ast.expr | None) -
     annotation = annotation_of(annotation)
     if annotation is None:
         return False, None
-    text = ast.unparse(annotation)
+    text = code_of(annotation)
     if text == "str":
         return True, "example"
     if text in _SIMPLE:
@@ -87,7 +87,7 @@ def placeholder(modules: Modules, module: Module, annotation: ast.expr | None) -
     if "None" in text or text.startswith(("Optional[", "typing.Optional[")):
         return True, None
     if isinstance(annotation, ast.Subscript):
-        outer = ast.unparse(annotation.value).rpartition(".")[2]
+        outer = code_of(annotation.value).rpartition(".")[2]
         inner = annotation.slice.elts[0] if isinstance(annotation.slice, ast.Tuple) else annotation.slice
         if outer == "Literal":
             return True, inner.value if isinstance(inner, ast.Constant) else None
@@ -113,7 +113,7 @@ def context_for(modules: Modules, module: Module, node: ast.expr | None) -> tupl
     written. None: nothing needs to be."""
     if node is None:
         return None, ()
-    name = ast.unparse(node)
+    name = code_of(node)
     if name in ("None", "type(None)", "Any", "object"):
         return None, ()
     if name in ("str", *_SIMPLE):
@@ -145,7 +145,7 @@ def is_typed_dict(modules: Modules, module: Module, node: ast.expr | None, depth
         return False
     place = modules.value(module, node)
     return any(
-        "TypedDict" in ast.unparse(base) or (place is not None and is_typed_dict(modules, place[0], base, depth + 1))
+        "TypedDict" in code_of(base) or (place is not None and is_typed_dict(modules, place[0], base, depth + 1))
         for base in _bases(modules, module, node)
     )
 
@@ -157,13 +157,13 @@ def _bases(modules: Modules, module: Module, node: ast.expr) -> list[ast.expr]:
 
 def _is_empty_class(annotation: ast.expr | None) -> bool:
     """Classes of well-known packages that are made with nothing (`python_context` does it)."""
-    return ast.unparse(annotation).rpartition(".")[2] in ("AsyncClient", "Client", "Session") if annotation else False
+    return code_of(annotation).rpartition(".")[2] in ("AsyncClient", "Client", "Session") if annotation else False
 
 
 def _used(modules: Modules, module: Module, name: str) -> dict[str, Any]:
     """The literals that the module's own code makes it with."""
     for node in module.nodes:
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == name:
+        if isinstance(node, ast.Call) and code_of(node.func) == name:
             values = {word.arg: modules.literal(module, word.value) for word in node.keywords if word.arg}
             plain = {key: value for key, value in values.items() if isinstance(value, str | int | float | list | dict)}
             if plain:

@@ -9,7 +9,7 @@ from functools import cache
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.framework_finder import finders
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of
+from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of, code_of
 from agenteval_tui.agents.process.python_frameworks import Framework
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.errors import AgentevalError
@@ -216,7 +216,7 @@ class Frameworks:
     def returned(self, module: Module, function: Function, depth: int = 0) -> Construction | None:
         """What a function returns, if that is an agent."""
         local = locals_of(function)
-        manages = any("contextmanager" in ast.unparse(node) for node in function.decorator_list)
+        manages = any("contextmanager" in code_of(node) for node in function.decorator_list)
         for result in returns_of(function, yields=manages):
             construction = self.makes(module, result, local, depth + 1)
             if construction is not None:

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of
+from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of, code_of
 
 _MISSING = object()
 _NAMES_A_THING = re.compile(r"(?:^|_)(?:id|ids|uuid|key|token|url|path|file|filename|folder|email)$")
@@ -190,7 +190,7 @@ def _is_text(annotation: ast.expr) -> bool:
         return False
     if isinstance(declared, ast.BinOp):  # str | None
         return _is_text(declared.left) or _is_text(declared.right)
-    name = ast.unparse(declared.value if isinstance(declared, ast.Subscript) else declared).rpartition(".")[2]
+    name = code_of(declared.value if isinstance(declared, ast.Subscript) else declared).rpartition(".")[2]
     if isinstance(declared, ast.Subscript) and name in ("Optional", "Union", "Annotated"):
         parts = declared.slice.elts if isinstance(declared.slice, ast.Tuple) else [declared.slice]
         return any(map(_is_text, parts))

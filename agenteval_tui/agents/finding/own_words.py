@@ -13,6 +13,7 @@ from agenteval_tui.agents.finding.python_module import (
     Module,
     Modules,
     called_name,
+    code_of,
     constant_text,
     keyword,
     needed,
@@ -63,7 +64,7 @@ def tools_of(modules: Modules, module: Module, call: ast.Call, name: str) -> tup
         for decorator in function.decorator_list:
             target = decorator.func if isinstance(decorator, ast.Call) else decorator
             is_tool = isinstance(target, ast.Attribute) and target.attr in ("tool", "tool_plain")
-            if is_tool and name and ast.unparse(target).rpartition(".")[0] == name:
+            if is_tool and name and code_of(target).rpartition(".")[0] == name:
                 listed.append(_of_function(function, decorator))
     named = keyword(call, "tools") or next(
         (node for node in call.args[1:2] if isinstance(node, ast.List | ast.Name)), None
@@ -121,7 +122,7 @@ def _tool(modules: Modules, module: Module, node: ast.expr) -> FoundTool | None:
     if isinstance(value, ast.Call):
         arguments = {word.arg: word.value for word in value.keywords if word.arg}
         agent = modules.value(where, arguments.get("agent") or next(iter(value.args), None))
-        if "AgentTool" in ast.unparse(value.func) and agent is not None and isinstance(agent[1], ast.Call):
+        if "AgentTool" in code_of(value.func) and agent is not None and isinstance(agent[1], ast.Call):
             name = modules.text(agent[0], keyword(agent[1], "name"))
             return (
                 FoundTool(name, first_line(modules.text(agent[0], keyword(agent[1], "description")))) if name else None
@@ -166,7 +167,7 @@ def _of_function(function: Function, decorator: ast.expr | None) -> FoundTool:
 def _asked_of_model(function: Function) -> Iterator[str]:
     """The parameters that have no default, without those that a framework fills."""
     for argument in needed(function):
-        kind = ast.unparse(argument.annotation) if argument.annotation is not None else ""
+        kind = code_of(argument.annotation) if argument.annotation is not None else ""
         if argument.arg not in _FILLED and not _FILLED_TYPES.search(kind):
             yield argument.arg
 
@@ -199,12 +200,12 @@ def prompts_in(modules: Modules, module: Module, agent: str = "") -> tuple[str, 
     for node in module.calls:
         receiver = ""
         if isinstance(node.func, ast.Attribute) and node.func.attr in _ASKING:
-            receiver = ast.unparse(node.func.value)
+            receiver = code_of(node.func.value)
         elif isinstance(node.func, ast.Name) and node.func.id in ("query", "HumanMessage", "UserMessage", agent):
             receiver = node.func.id if node.func.id == agent else ""
         else:
             continue
-        first = ast.unparse(node.args[0]) if node.args else ""
+        first = code_of(node.args[0]) if node.args else ""
         for text in _texts(modules, module, node):
             if 2 < len(text) <= MOST_PROMPT and "{" not in text and text not in own:
                 is_own = bool(agent) and agent in (receiver, first)
@@ -265,7 +266,7 @@ def inputs_in(modules: Modules, module: Module) -> dict[str, Any]:
 
 def _assigned(module: Module, name: str) -> dict[str, Any] | None:
     for node in module.nodes:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and name in map(ast.unparse, node.targets):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict) and name in map(code_of, node.targets):
             return _plain_of(node.value)
     return None
 

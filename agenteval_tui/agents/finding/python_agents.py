@@ -28,6 +28,7 @@ from agenteval_tui.agents.finding.python_module import (
     Module,
     Modules,
     called_name,
+    code_of,
     is_guard,
     keyword,
     needed,
@@ -158,7 +159,7 @@ class PythonAgents:
         used = self._used(module, set(constructions))
         for name, (value, construction) in constructions.items():
             finder = finder_of(construction.maker.framework)
-            makes_part = bool(finder.part) and ast.unparse(construction.call.func).endswith(finder.part)
+            makes_part = bool(finder.part) and code_of(construction.call.func).endswith(finder.part)
             if makes_part and len(constructions) > 1 and name in used:
                 continue  # another object has it
             if finder.root in constructions and name not in (finder.root, *finder.beside_root):
@@ -261,13 +262,13 @@ class PythonAgents:
         gives = keyword(call, "output_schema", "output") or state
         fields = fields_of(self._modules, construction.module, takes)
         results = fields_of(self._modules, construction.module, gives)
-        if fields is None or results is None or ast.unparse(call.func).endswith("create_react_agent"):
+        if fields is None or results is None or code_of(call.func).endswith("create_react_agent"):
             return {}, ()
         names = [field.name for field in fields[1]]
         # It takes messages, as ours are.
         if not names or "messages" in names:
             return {}, ()
-        texts = [f.name for f in fields[1] if f.annotation is None or "str" in ast.unparse(f.annotation)] or names
+        texts = [f.name for f in fields[1] if f.annotation is None or "str" in code_of(f.annotation)] or names
         into = next((name for name in MESSAGE_FIELDS if name in texts), texts[0])
         values: dict[str, Any] = {into: "{{prompt}}"}
         if not is_typed_dict(self._modules, construction.module, takes):  # no key of those has to be there
@@ -280,7 +281,7 @@ class PythonAgents:
         if "messages" in result_names:
             return {"input": values}, others
         rest = [name for name in result_names if name != into] or result_names
-        texts = [f.name for f in results[1] if f.annotation is not None and "str" in ast.unparse(f.annotation)]
+        texts = [f.name for f in results[1] if f.annotation is not None and "str" in code_of(f.annotation)]
         out = next(
             (name for name in ANSWER_FIELDS if name in rest), next((n for n in reversed(rest) if n in texts), rest[-1])
         )
@@ -312,7 +313,7 @@ class PythonAgents:
         }
         for name, cls in module.classes.items():
             own, node, sign = (*options[name], Sign.OBJECT) if name in options else (name, cls, Sign.FACTORY)
-            if any(each.endswith("Tool") for each in (name, *map(ast.unparse, cls.bases))):
+            if any(each.endswith("Tool") for each in (name, *map(code_of, cls.bases))):
                 continue  # of an agent
             if name.endswith(("Model", *_MODELS)):
                 continue  # it asks a model for an agent
@@ -340,7 +341,7 @@ class PythonAgents:
         if any(module.qualified(base).endswith(_MODELS) for module, each in line for base in each.bases):
             return False
         methods = {node.name: node for _, each in reversed(line) for node in each.body if isinstance(node, Function)}
-        if any("abstractmethod" in ast.unparse(name) for each in methods.values() for name in each.decorator_list):
+        if any("abstractmethod" in code_of(name) for each in methods.values() for name in each.decorator_list):
             return False
         ask = next((methods[name] for name in _WAYS if name in methods), None)
         init = methods.get("__init__")
@@ -619,7 +620,7 @@ def _needs_nothing(function: Function) -> bool:
 
 
 def _is_tool(function: Function) -> bool:
-    return any("tool" in ast.unparse(node).lower() for node in function.decorator_list)
+    return any("tool" in code_of(node).lower() for node in function.decorator_list)
 
 
 def _gives(function: Function) -> bool:

@@ -101,7 +101,11 @@ class Module:
 
 def is_guard(node: ast.stmt) -> bool:
     """Whether it is `if __name__ == "__main__"`."""
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and "__name__" in ast.dump(node.test)
+    return (
+        isinstance(node, ast.If)
+        and isinstance(node.test, ast.Compare)
+        and any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
+    )
 
 
 def _level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -109,7 +113,7 @@ def _level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         yield statement
         if isinstance(statement, ast.If):
-            if "__main__" not in ast.dump(statement.test):
+            if not is_guard(statement):
                 yield from _level([*statement.body, *statement.orelse])
         elif isinstance(statement, ast.Try):
             yield from _level([*statement.body, *statement.orelse])
@@ -248,7 +252,13 @@ class Modules:
         if isinstance(node, ast.JoinedStr):
             return "".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-            return self.text(module, node.left, depth + 1) + self.text(module, node.right, depth + 1)
+            parts: list[ast.expr] = []
+            left: ast.expr = node
+            # Not one within another, as they are parsed: a prompt may be the sum of many lines.
+            while isinstance(left, ast.BinOp) and isinstance(left.op, ast.Add):
+                parts.append(left.right)
+                left = left.left
+            return "".join([self.text(module, part, depth + 1) for part in (left, *reversed(parts))])
         if isinstance(node, ast.BinOp):
             return self.text(module, node.left, depth + 1)
         if isinstance(node, ast.List | ast.Tuple):
@@ -275,7 +285,7 @@ class Modules:
             if not isinstance(each, ast.Assign | ast.AnnAssign):
                 continue
             for target in each.targets if isinstance(each, ast.Assign) else [each.target]:
-                own = ast.unparse(target).removeprefix("self.") == node.attr
+                own = code_of(target).removeprefix("self.") == node.attr
                 if own and (text := self._default(cls[0], each.value, depth)):
                     return text
         return ""
@@ -283,7 +293,7 @@ class Modules:
     def _default(self, module: Module, value: ast.expr | None, depth: int) -> str:
         """What a setting is without its variable: `os.getenv("PREFIX", "/api")`, `Field("/api")`."""
         if isinstance(value, ast.Call):
-            name = ast.unparse(value.func).rpartition(".")[2]
+            name = code_of(value.func).rpartition(".")[2]
             if name in ("getenv", "get"):
                 return self.text(module, value.args[1], depth) if len(value.args) > 1 else ""
             if name == "Field" and (default := keyword(value, "default")) is not None:
@@ -326,9 +336,17 @@ def annotation_of(node: ast.expr) -> ast.expr | None:
         return None
 
 
+def code_of(node: ast.AST) -> str:
+    """An expression or statement as code; "" of one that can't be written, such as a sum of hundreds of texts."""
+    try:
+        return ast.unparse(node)
+    except (RecursionError, ValueError):
+        return ""
+
+
 def source_of(node: ast.AST, length: int = 60) -> str:
     """An expression on one line, cut."""
-    text = " ".join(ast.unparse(node).split())
+    text = " ".join(code_of(node).split())
     return text if len(text) <= length else text[: length - 1] + "…"
 
 

@@ -11,7 +11,15 @@ from msgspec import Struct
 from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
 from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name, relative
 from agenteval_tui.agents.finding.python_agents import python_of
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules, keyword, returns_dicts, source_of
+from agenteval_tui.agents.finding.python_module import (
+    Function,
+    Module,
+    Modules,
+    code_of,
+    keyword,
+    returns_dicts,
+    source_of,
+)
 
 _APPS = {"fastapi.FastAPI": "FastAPI", "flask.Flask": "Flask", "quart.Quart": "Quart"}
 _ROUTERS = {"fastapi.APIRouter": "prefix", "flask.Blueprint": "url_prefix", "quart.Blueprint": "url_prefix"}
@@ -113,9 +121,7 @@ def _route(decorator: ast.expr) -> tuple[str, str] | None:
     if not isinstance(owner, ast.Name) or not isinstance(path, ast.Constant) or not isinstance(path.value, str):
         return None
     methods = keyword(decorator, "methods")
-    if method == "post" or (
-        method in ("route", "api_route") and methods is not None and "POST" in ast.unparse(methods)
-    ):
+    if method == "post" or (method in ("route", "api_route") and methods is not None and "POST" in code_of(methods)):
         return owner.id, path.value
     return None
 
@@ -131,7 +137,7 @@ def _agent(
     folder = files.project_of(app.module.path)
     port = _port(app.module) or _DEFAULT_PORT[framework]
     config: dict[str, Any] = {"kind": "http", "url": f"http://127.0.0.1:{port}{path}", "body": body}
-    text = ast.unparse(function)
+    text = _code_in(function)
     if "event-stream" in text or "EventSourceResponse" in text:
         config["stream"] = "sse"
     elif "StreamingResponse" not in text and (answer := _answer(modules, module, function, decorator)):
@@ -161,6 +167,12 @@ def _agent(
     )
 
 
+def _code_in(function: Function) -> str:
+    """The code of a function, without the statements that can't be written."""
+    head = [*function.decorator_list, function.args, *filter(None, [function.returns])]
+    return "\n".join(map(code_of, (*head, *function.body)))
+
+
 def _place_of_module(files: Any, path: str, folder: str) -> tuple[str, str]:
     """(the folder from which a module is imported, within the project; "" is the project's, its dotted name)."""
     own = relative(path, folder).removesuffix(".py").removesuffix("/__init__")
@@ -183,7 +195,7 @@ def _body_of_model(modules: Modules, module: Module, function: Function) -> dict
         body: dict[str, Any] = {}
         for field in fields[1]:
             if field.name == into:
-                is_list = field.annotation is not None and "ist[" in ast.unparse(field.annotation)
+                is_list = field.annotation is not None and "ist[" in code_of(field.annotation)
                 body[into] = "{{ messages }}" if is_list else "{{ prompt }}"
             elif not field.has_default:
                 can, value = placeholder(modules, fields[0], field.annotation)
@@ -195,7 +207,7 @@ def _body_of_model(modules: Modules, module: Module, function: Function) -> dict
 
 def _body_of_keys(function: Function) -> dict[str, Any] | None:
     """The keys that the function reads of the request's JSON."""
-    text = ast.unparse(function)
+    text = _code_in(function)
     if not any(mark in text for mark in ("request.json", "get_json(", ".json()", "await request.json")):
         return None
     keys: list[str] = []
@@ -230,7 +242,7 @@ def _answer(modules: Modules, module: Module, function: Function, decorator: ast
 
 def _port(module: Module) -> int:
     for node in module.nodes:
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "run":
+        if isinstance(node, ast.Call) and code_of(node.func).rpartition(".")[2] == "run":
             value = keyword(node, "port")
             if isinstance(value, ast.Constant) and isinstance(value.value, int):
                 return value.value

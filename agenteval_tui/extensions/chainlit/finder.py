@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
-
 from agenteval_tui.agents.finding.framework_finder import FrameworkFinder
 from agenteval_tui.agents.finding.model import FoundApp
-from agenteval_tui.agents.finding.python_module import Module, Modules, keyword
+from agenteval_tui.agents.finding.python_module import Module, Modules, code_of, keyword
 
 
 def _app(modules: Modules, module: Module) -> FoundApp | None:
@@ -16,7 +14,7 @@ def _app(modules: Modules, module: Module) -> FoundApp | None:
                 return FoundApp(
                     framework="Chainlit",
                     line=decorator.lineno,
-                    source=f"@{ast.unparse(decorator)}",
+                    source=f"@{code_of(decorator)}",
                     prompts=_starters(modules, module),
                     is_chat=True,
                 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.agents.finding.framework_finder import ClassAgent, FrameworkFinder, Line
-from agenteval_tui.agents.finding.python_module import Modules, is_made_with_nothing
+from agenteval_tui.agents.finding.python_module import Modules, code_of, is_made_with_nothing
 
 
 def _tables(tools: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -26,7 +26,7 @@ def _of_class(modules: Modules, line: Line, is_made: bool) -> ClassAgent | None:
         for _, cls in line
         for node in cls.body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for name in map(ast.unparse, node.decorator_list)
+        for name in map(code_of, node.decorator_list)
         if name.partition("(")[0].endswith("step")
     ]
     is_workflow = any(base.startswith(("llama_index", "workflows")) and base.endswith(".Workflow") for base in bases)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
 from agenteval_tui.agents.finding.framework_finder import FrameworkFinder
 from agenteval_tui.agents.finding.model import FoundApp
-from agenteval_tui.agents.finding.python_module import Module, Modules, keyword, source_of
+from agenteval_tui.agents.finding.python_module import Module, Modules, code_of, keyword, source_of
 from agenteval_tui.suites.slugs import slug
 
 _WIDGETS = ("chat_input", "text_input", "text_area", "button", "form_submit_button")
@@ -63,11 +63,11 @@ def _app(modules: Modules, module: Module) -> FoundApp | None:
 
 def _widgets(modules: Modules, module: Module) -> Iterator[_Widget]:
     bound = {
-        id(node.value): ast.unparse(node.targets[0]).rpartition(".")[2]
+        id(node.value): code_of(node.targets[0]).rpartition(".")[2]
         for node in module.nodes
         if isinstance(node, ast.Assign)
     }
-    bound.update((id(node.value), ast.unparse(node.target)) for node in module.nodes if isinstance(node, ast.NamedExpr))
+    bound.update((id(node.value), code_of(node.target)) for node in module.nodes if isinstance(node, ast.NamedExpr))
     for call in module.calls:
         # Also of a column, a form or the sidebar.
         kind = call.func.attr if isinstance(call.func, ast.Attribute) else ""
@@ -87,18 +87,14 @@ def _key_variable(module: Module, widget: _Widget) -> str:
     if not (isinstance(kind, ast.Constant) and kind.value == "password"):
         return ""
     default = keyword(widget.call, "value")
-    if default is not None and re.search(r"environ|getenv|secrets", ast.unparse(default)):
+    if default is not None and re.search(r"environ|getenv|secrets", code_of(default)):
         return ""
     for node in module.nodes:
         # os.environ["OPENAI_API_KEY"] = openai_api_key
         if not (isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Subscript)):
             continue
-        name = ast.unparse(node.value).rpartition(".")[2]
-        if (
-            name == widget.variable != ""
-            and isinstance(target.slice, ast.Constant)
-            and "environ" in ast.unparse(target)
-        ):
+        name = code_of(node.value).rpartition(".")[2]
+        if name == widget.variable != "" and isinstance(target.slice, ast.Constant) and "environ" in code_of(target):
             return str(target.slice.value)
     label = _KEY_OF.search(widget.label)
     if label is not None and label.group(1).lower() not in _NO_NAME:
