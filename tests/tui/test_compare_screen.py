@@ -235,6 +235,21 @@ async def test_its_key_compares_again_only_what_changed(recorded: tuple[Path, Pa
         assert screen.controller.found is not found
 
 
+async def test_a_baseline_is_offered_where_there_is_one(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, db = recorded
+    for history, is_offered in ((db, True), (tmp_path / "without.db", False)):
+        if not is_offered:
+            with Store.open(history) as store:
+                two_executions(store, suite=str(folder / "support.suite.yaml"))
+        app = app_on(folder, history)
+        async with app.run_test(size=(140, 45)) as pilot:
+            await settle(pilot)
+            shown = await press(pilot, "6", "h")
+            assert isinstance(app.screen, SelectScreen)
+            assert "smoke v2" in shown
+            assert ("the baseline runs of these tests" in shown) == is_offered
+
+
 async def test_what_could_not_be_compared_is_asked_for_again(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     db = tmp_path / "empty.db"
     app = app_on(recorded[0], db)

@@ -18,6 +18,7 @@ from agenteval_tui.analysis.comparison_sides import BASELINE, NothingBeforeError
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment, percent
+from agenteval_tui.history.baselines import baselines_of, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import ActiveQuarantines, active
 from agenteval_tui.history.records import ExecutionRow, RunFilter
@@ -478,7 +479,9 @@ def _choices_of(store: Store, comparison: Comparison | None, side: str, projects
     """
     choices: list[Choice] = []
     if side == "left":
-        choices.append((BASELINE, "baseline", "the baseline runs of these tests"))
+        tests = {(run.suite_key, run.test_id) for run in comparison.b.runs} if comparison is not None else set()
+        if baselines_of(store, tests) if tests else has_baselines(store):
+            choices.append((BASELINE, "baseline", "the baseline runs of these tests"))
         if comparison is not None:
             for kind, names in zip(("agent", "variation"), names_of(comparison.b.runs), strict=True):
                 for first, other in list(_comparable(comparison.b.runs, kind, names))[:_PAIRS]:
