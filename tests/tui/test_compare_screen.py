@@ -54,6 +54,9 @@ async def test_what_needs_a_comparison_says_so_where_there_is_none(tmp_path: Pat
         (said,) = app.notices.all()
         assert said.text == "Nothing is compared yet. Press h or l to choose an execution."
         assert said.times == 2
+        await press(pilot, "h")
+        assert isinstance(app.screen, CompareScreen), "no sheet with nothing to choose in it"
+        assert "No execution has ended yet." in [notice.text for notice in app.notices.all()]
 
 
 async def press(pilot: Pilot[int], *keys: str) -> str:

@@ -231,6 +231,9 @@ class CompareScreen(FilteredScreen):
             self.ask(lambda: _choices_of(session.store, comparison, side, session.projects), then, group="choose")
 
         def show(choices: Sequence[Choice]) -> None:
+            if not choices:
+                self.agenteval.say("No execution has ended yet.")
+                return
             self.app.push_screen(
                 SelectScreen(f"Compare: the {side} side", choices, value=value, read_again=read), answered
             )
