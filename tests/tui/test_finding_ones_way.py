@@ -603,7 +603,9 @@ async def test_inspect_opens_the_newest_failure_and_says_where_runs_come_from_wh
         assert app.session.store.run(screen.shown_run).status == "failed"
         assert "failure 1 of" in text_of(app)
     (directories.config_dir()).mkdir(parents=True, exist_ok=True)
-    (directories.config_dir() / "keys.yaml").write_text("suites.run: ctrl+x\ngo.history: 'ctrl+y'\n", "utf-8")
+    (directories.config_dir() / "keys.yaml").write_text(
+        "suites.run: ctrl+x\ngo.history: 'ctrl+y'\nback: f12,escape\n", "utf-8"
+    )
     empty = app_on(samples[0], tmp_path / "empty.db")
     async with empty.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -623,6 +625,10 @@ async def test_inspect_opens_the_newest_failure_and_says_where_runs_come_from_wh
             await settle(pilot)
             assert said in " ".join(text_of(empty).split())
             assert "{" not in text_of(empty)
+        # What leads back, too.
+        await pilot.press("8", "slash", *"nobody")
+        await settle(pilot)
+        assert "Press F12 to clear the filter." in text_of(empty)
 
 
 @pytest.mark.parametrize(

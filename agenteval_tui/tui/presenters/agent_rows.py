@@ -125,7 +125,7 @@ def chat_heading(configured: Configured | None, chat: Conversation | None, width
 def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int) -> Line:
     """Under the conversation: what happens, or what the last turn took and all of it together."""
     if chat is None or not chat.turns:
-        return fit(((" Nothing here is stored.", "dim"),), width)
+        return ()
     if chat.busy:
         took = short_duration(waiting_ms) if waiting_ms is not None else ""
         return fit(((" ", ""), mark("running"), (f" answering {took}", "running"), ("   esc to cancel", "dim")), width)

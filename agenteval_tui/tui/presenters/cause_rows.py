@@ -237,7 +237,7 @@ def no_causes(causes: Causes, *, words: bool, only_open: bool) -> list[Line]:
 
     scope = ("{causes.scope}", "look at the newest runs of every test, or at all runs")
     if words:
-        return empty_state("", "No cause matches these words.", "esc", "clear the filter")
+        return empty_state("", "No cause matches these words.", "{everywhere.back}", "clear the filter")
     if only_open and causes.groups:
         return empty_state("", "Every cause has a decision.", "{causes.only_open}", "show them all", style="passed")
     if not causes.ended and causes.scope.runs:

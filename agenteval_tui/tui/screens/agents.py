@@ -274,7 +274,7 @@ class AgentsScreen(FrameScreen):
             return
         chat = self.controller.chat_with(agent)
         if chat is not None and chat.busy:
-            self.agenteval.say("The agent is still answering. Press esc to cancel.")
+            self.agenteval.say("The agent is still answering. Press {everywhere.back} to cancel.")
             return
         self._permitted([agent], "Asking this agent", lambda permission: self._ask(agent, text, permission))
 

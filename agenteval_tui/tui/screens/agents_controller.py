@@ -218,7 +218,7 @@ class AgentsController:
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
         if self.query:
-            return empty_state("", "No agent matches the filter.", "esc", "clear the filter")
+            return empty_state("", "No agent matches the filter.", "{everywhere.back}", "clear the filter")
         return empty_state(
             "An agent is what a suite tests: a model, a program or a URL. Check your agents here, and try a prompt.",
             "No agents are configured.",

@@ -378,7 +378,9 @@ class TrendsController:
             return nothing_ran(PURPOSE)
         if self.words:
             why = "No run in this window matches the filter."
-            return empty_state("", why, "esc", "clear the filter", "Press {trends.window} to change the window.")
+            return empty_state(
+                "", why, "{everywhere.back}", "clear the filter", "Press {trends.window} to change the window."
+            )
         if self.window != "all":
             why = f"Nothing ran in {window_label(window_ms(self.window))}."
             return empty_state(

@@ -316,7 +316,7 @@ class CompareController:
         if self.found is None:
             return empty_state(PURPOSE, "Nothing is compared yet.")
         if self.words:
-            return empty_state("", "No test or criterion matches these words.", "esc", "clear the filter")
+            return empty_state("", "No test or criterion matches these words.", "{everywhere.back}", "clear the filter")
         message = "Nothing changed: pass rates and scores are the same."
         return empty_state("", message, "{compare.everything}", "show the unchanged tests too", style="passed")
 

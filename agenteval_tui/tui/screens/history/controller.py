@@ -463,13 +463,17 @@ class HistoryController:
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
         if self._query:
-            return [(), (("  Nothing fits.", ""),), (("  Press esc to clear the search.", "dim"),)]
+            return [(), (("  Nothing fits.", ""),), (("  Press {everywhere.back} to clear the search.", "dim"),)]
         if self.failed_only:
             return [(), (("  Everything passed.", "passed"),), (("  Press {history.failed} to show all runs.", "dim"),)]
         if self._elsewhere:
             return nothing_here(self._elsewhere)
         if self.execution is not None:
-            return [(), (("  No run of this execution is left.", ""),), (("  Press esc to go back.", "dim"),)]
+            return [
+                (),
+                (("  No run of this execution is left.", ""),),
+                (("  Press {everywhere.back} to go back.", "dim"),),
+            ]
         return [
             (),
             (("  Nothing has run yet.", ""),),

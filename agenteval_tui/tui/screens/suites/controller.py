@@ -524,7 +524,7 @@ class SuitesController:
     def empty(self, places: str) -> list[Line]:
         """What is shown instead of rows. `places`: where suites were looked for."""
         if self.tree is not None and self.tree.query:
-            return [(), (("  Nothing matches the filter.", ""),), (("  Press esc to clear it.", "dim"),)]
+            return [(), (("  Nothing matches the filter.", ""),), (("  Press {everywhere.back} to clear it.", "dim"),)]
         agents = self._found()
         count_found = len(self._findings.agents) if self._findings is not None else 0
         what = "choose one of these agents: a suite is written" if count_found else "write one here, with a first test"

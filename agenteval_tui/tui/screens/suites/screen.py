@@ -671,7 +671,7 @@ class SuitesScreen(FrameScreen):
         if node is not None:
             self.agenteval.new_test(node.suite.loaded)
         elif self.controller.tree is not None and self.controller.tree.query:
-            self.agenteval.say("The filter hides every suite. Press esc to clear it, then make the test.")
+            self.agenteval.say("The filter hides every suite. Press {everywhere.back} to clear it, then make the test.")
         else:
             self.agenteval.new_suite()
 
