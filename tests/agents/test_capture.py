@@ -344,6 +344,15 @@ async def test_a_program_that_fails_first_is_not_said_to_ignore_the_address(tmp_
     assert "the agent failed first" in note.said
 
 
+async def test_a_program_whose_model_can_not_be_reached_names_its_server(tmp_path: Path) -> None:
+    with socket.socket() as bound:  # nobody listens there
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        _, events = await run(command(tmp_path), tmp_path, {"OPENAI_BASE_URL": f"http://{address}"}, "Where is it?")
+    assert isinstance(events[-1], Failed)
+    assert events[-1].error.fix.startswith(f"{address} is the server of its model, and can't be reached from here")
+
+
 @pytest.mark.parametrize("capture", ["model", "auto"])
 async def test_a_python_program_is_captured_whatever_address_its_code_has(
     server: ScriptedServer, tmp_path: Path, capture: str

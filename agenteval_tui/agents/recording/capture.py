@@ -53,6 +53,10 @@ NOTHING_SEEN = Note(
     "address in OPENAI_BASE_URL, ANTHROPIC_BASE_URL or GOOGLE_GEMINI_BASE_URL",
 )
 """Why a program may have asked nothing, and what helps."""
+_UNREACHED_REMEDY = (
+    "{} is the server of its model, and can't be reached from here: look at the network, or name another server, as in "
+    "OPENAI_BASE_URL"
+)
 _FAILED_FIRST = Note("no_requests", "the agent failed first")
 """The same of an agent that may have failed before it asked."""
 
@@ -281,6 +285,8 @@ class CapturingAgent:
             # A loop of questions and answers, which ends so for want of a second question.
             events.append(Noted(Note("input_ended", end.error.message)))
             end = Done()
+        if isinstance(end, Failed) and session.unreached:
+            end = replace(end, error=replace(end.error, fix=_UNREACHED_REMEDY.format(session.unreached)))
         if isinstance(end, Done):
             end = replace(
                 end, finish_reason=transcript.finish_reason or end.finish_reason, model=transcript.model or end.model

@@ -177,8 +177,10 @@ class Proxy:
             open_exchange.so_far = pieces.answer
             try:
                 await self._pass_on(client, request, address, sent, pieces)
+                session.unreached = ""
             except _UnreachableError as error:
-                message = f"agenteval's proxy can't reach {urlsplit(address).netloc.rpartition('@')[2]}: {error}"
+                session.unreached = urlsplit(address).netloc.rpartition("@")[2]
+                message = f"agenteval's proxy can't reach {session.unreached}: {error}"
                 pieces.error, open_exchange.unreached = message, True
                 if self._asides and error.sent_nothing and server is not None:
                     session.has_stepped_aside = True

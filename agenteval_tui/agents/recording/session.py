@@ -68,6 +68,8 @@ class Session:
         self.name = name
         self.pace = pace
         self.misses: list[Miss] = []
+        self.unreached = ""
+        """The server of the last request that was sent on, if it could not be reached."""
         self.missed_at: int | None = None
         """How many requests had been made before the first that was not in the recording."""
         self.spent = 0.0
