@@ -121,14 +121,15 @@ def suite_text(imported: FoundTests, *, source: str) -> str:
     return text
 
 
-def _writable(test: Mapping[str, Any], imported: FoundTests) -> Any:
+def _writable(test: Mapping[str, Any], imported: FoundTests) -> Mapping[str, Any]:
     """The test without what YAML or UTF-8 can't say; half a character (JavaScript cuts emoji in two) is noted."""
-    finite = replace_non_finite(test)
+    finite: dict[str, Any] = replace_non_finite(test)
     text = json.dumps(finite, ensure_ascii=False)
     if (whole := clean(text)) == text:
         return finite
     imported.note(f"{test['id']}: half a character was replaced by \ufffd")
-    return json.loads(whole)
+    writable: dict[str, Any] = json.loads(whole)
+    return writable
 
 
 def _commented(templates: Sequence[Mapping[str, Any]]) -> str:
