@@ -1,13 +1,15 @@
-"""What a request to a model says, in each of the five protocols.
+"""What a request to a model says, in each of the six protocols.
 
 A conversation is read as OpenAI chat messages, with `reasoning` and, at a tool's result, `is_error`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,8 +20,9 @@ from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.content_parts import attachment_fields
 from agenteval_tui.transcripts.model_request import OfferedTool
 
-ProtocolName = Literal["chat", "responses", "messages", "gemini", "ollama", ""]
+ProtocolName = Literal["chat", "responses", "messages", "gemini", "ollama", "converse", ""]
 SYSTEM_ROLES = ("system", "developer")
+_BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/(?P<what>converse|invoke)(?:-stream|-with-response-stream)?$")
 
 
 class Request(Struct, frozen=True):
@@ -52,6 +55,11 @@ def protocol_of(path: str) -> ProtocolName:
     # Many a server has such a path: it is Ollama's where the proxy was led there (`python_http_clients.py`).
     if path in ("ollama/api/chat", "ollama/api/generate"):
         return "ollama"
+    if (bedrock := _BEDROCK.search(path)) is not None:
+        if bedrock["what"].startswith("converse"):
+            return "converse"
+        # The model's own API, which has the vendor in the model's name.
+        return "messages" if "anthropic" in bedrock["model"] else ""
     return "gemini" if path.endswith((":generateContent", ":streamGenerateContent")) else ""
 
 
@@ -65,8 +73,8 @@ def read_body(path: str, body: object) -> Request | None:
         return replace(
             _REQUESTS[protocol](body, path),
             conversation=str((conversation.get("id") if isinstance(conversation, Mapping) else conversation) or ""),
-            tools=offered_tools(body.get("tools")),
-            parameters={str(key): value for key, value in body.items() if key not in _TOLD},
+            tools=offered_tools(_tool_config(body).get("tools", body.get("tools"))),
+            parameters={str(key): value for key, value in {**body, **_tool_config(body)}.items() if key not in _TOLD},
         )
     # Bodies are whatever a program sends; one that can't be read is passed on, and only not understood.
     except (TypeError, ValueError, AttributeError, KeyError):
@@ -80,6 +88,7 @@ _TOLD = frozenset(
         "instructions",
         "system",
         "tools",
+        "toolConfig",
         "model",
         "prompt",
         "images",
@@ -99,6 +108,12 @@ _TOLD = frozenset(
 """What of a body stands elsewhere, or says nothing to the model."""
 
 
+def _tool_config(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What Bedrock has in an object of its own."""
+    config = body.get("toolConfig")
+    return config if isinstance(config, Mapping) else {}
+
+
 def offered_tools(listed: object) -> tuple[OfferedTool, ...]:
     """The tools that a request lists, in the words of any protocol."""
     offered_tools: list[OfferedTool] = []
@@ -109,7 +124,7 @@ def offered_tools(listed: object) -> tuple[OfferedTool, ...]:
         if isinstance(declared, list):
             offered_tools += [_offered_tool(function) for function in declared if isinstance(function, Mapping)]
         else:
-            function = tool.get("function")
+            function = tool.get("function", tool.get("toolSpec"))
             offered_tools.append(_offered_tool(function if isinstance(function, Mapping) else tool))
     return tuple(offered_tools)
 
@@ -121,6 +136,8 @@ _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema",
 def _offered_tool(tool: Mapping[str, Any]) -> OfferedTool:
     schemas = (tool.get(key) for key in _SCHEMAS)
     schema: Mapping[str, Any] = next((schema for schema in schemas if isinstance(schema, Mapping)), {})
+    if isinstance(schema.get("json"), Mapping):  # Bedrock's
+        schema = schema["json"]
     return OfferedTool(str(tool.get("name") or tool.get("type") or ""), str(tool.get("description") or ""), schema)
 
 
@@ -182,7 +199,7 @@ def _responses(body: Mapping[str, Any], _: str) -> Request:
     )
 
 
-def _anthropic(body: Mapping[str, Any], _: str) -> Request:
+def _anthropic(body: Mapping[str, Any], path: str) -> Request:
     messages = _Messages()
     for message in body["messages"]:
         role, content = str(message["role"]), message.get("content")
@@ -212,7 +229,8 @@ def _anthropic(body: Mapping[str, Any], _: str) -> Request:
                 files += attachment_fields([block])
                 texts.append(str(block["text"]) if isinstance(block.get("text"), str) else f"[{kind}]")
         _flush(messages, role, texts, files)
-    return Request(tuple(messages.made), content_text(body.get("system")), str(body.get("model") or ""))
+    model = str(body.get("model") or model_in_path(path))
+    return Request(tuple(messages.made), content_text(body.get("system")), model)
 
 
 def _gemini(body: Mapping[str, Any], path: str) -> Request:
@@ -247,6 +265,50 @@ def _gemini(body: Mapping[str, Any], path: str) -> Request:
     instruction = body.get("systemInstruction") or body.get("system_instruction")
     system = content_text(instruction.get("parts") if isinstance(instruction, Mapping) else instruction)
     return Request(tuple(messages.made), system, model_in_path(path))
+
+
+def _converse(body: Mapping[str, Any], path: str) -> Request:
+    messages = _Messages()
+    for message in body["messages"]:
+        role, began = str(message["role"]), len(messages.made)
+        texts: list[str] = []
+        files: list[dict[str, Any]] = []
+        for block in message.get("content") or ():
+            called, answered, thought = (block.get(key) for key in ("toolUse", "toolResult", "reasoningContent"))
+            if isinstance(called, Mapping):
+                _flush(messages, role, texts, files)
+                fresh = len(messages.made) == began
+                messages.call(called.get("toolUseId"), called.get("name"), called.get("input"), fresh=fresh)
+            elif isinstance(answered, Mapping):
+                parts = [*map(_converse_part, answered.get("content") or ())]
+                messages.result(
+                    answered.get("toolUseId"),
+                    content_text(parts),
+                    failed=answered.get("status") == "error",
+                    files=attachment_fields(parts),
+                )
+            elif isinstance(thought, Mapping):
+                messages.think(str((thought.get("reasoningText") or {}).get("text") or ""))
+            elif "cachePoint" not in block:
+                part = _converse_part(block)
+                files += attachment_fields([part])
+                texts.append(content_text([part]))
+        _flush(messages, role, texts, files)
+    system = [part for part in body.get("system") or () if "cachePoint" not in part]
+    return Request(tuple(messages.made), content_text(system), model_in_path(path))
+
+
+def _converse_part(block: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A text, an image or a document as the Messages API has it."""
+    if isinstance(block.get("text"), str):
+        return {"type": "text", "text": block["text"]}
+    if "json" in block:
+        return {"type": "text", "text": encoded(block["json"])}
+    kind = next((key for key in block if isinstance(block[key], Mapping)), "part")
+    file = block.get(kind, {})
+    media_type = f"{'application' if kind == 'document' else kind}/{file.get('format', '*')}"
+    data = (file.get("source") or {}).get("bytes")
+    return {"type": kind, "name": file.get("name"), "source": {"media_type": media_type, "data": data}}
 
 
 def _ollama(body: Mapping[str, Any], _: str) -> Request:
@@ -343,6 +405,7 @@ _REQUESTS: Mapping[ProtocolName, Callable[[Mapping[str, Any], str], Request]] = 
     "messages": _anthropic,
     "gemini": _gemini,
     "ollama": _ollama,
+    "converse": _converse,
 }
 
 
@@ -355,5 +418,7 @@ def first_words(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def model_in_path(path: str) -> str:
-    """The model that a path of Gemini names."""
+    """The model that a path of Gemini or of Bedrock names."""
+    if (bedrock := _BEDROCK.search(path)) is not None:
+        return unquote(bedrock["model"])
     return path.rpartition("/models/")[2].partition(":")[0] if "/models/" in path else ""

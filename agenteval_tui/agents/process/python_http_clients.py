@@ -33,6 +33,7 @@ _GEMINI = re.compile(
     ":(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))"
 )
 _OLLAMA = re.compile("(.*?)(/api/(?:chat|generate|embed|embeddings))")
+_BEDROCK = re.compile("(.*?)(/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream))")
 _SERVERS = re.compile(
     r"api\.(?:openai|anthropic|groq|mistral|deepseek|fireworks|perplexity|cerebras|cohere|together|x)\.(?:com|ai|xyz)"
     r"|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com|[\w-]+\.openai\.azure\.com"
@@ -156,6 +157,8 @@ def _detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool
         prefix = "gemini"
     elif (match := _OLLAMA.fullmatch(path)) is not None and _is_ollama(host.rpartition("@")[2]):
         prefix = "ollama"
+    elif (match := _BEDROCK.fullmatch(path)) is not None:
+        prefix = "bedrock"
     elif (match := _ANTHROPIC.fullmatch(path)) is not None:
         # Other services have a path of this name; only Anthropic's clients send their version.
         prefix = "anthropic" if is_anthropic() else ""
@@ -322,6 +325,40 @@ def _add_to_requests(module: Any) -> None:
     adapter.send = sending
 
 
+# botocore, on which boto3 stands
+
+
+def _add_to_botocore(module: Any) -> None:
+    session = module.URLLib3Session
+    send = session.send
+
+    @functools.wraps(send)
+    def sending(self: Any, request: Any) -> object:
+        way = None
+        # A certificate of the client may do what the proxy can't.
+        if _proxy and not self._cert_file and not _network() and not self._proxy_config.proxy_url_for(request.url):
+            way = detour(request.method, request.url, request.body, lambda: False)
+        if way is None:
+            return send(self, request)
+        headers = type(request.headers)()
+        for name, value in request.headers.items():
+            if name.lower() != "host":
+                headers[name] = value
+        headers[SERVER] = way[1]
+        copy = type(request)(request.method, way[0], headers, request.body, request.stream_output)
+        try:
+            response = send(self, copy)
+        except module.EndpointConnectionError:
+            return send(self, request)
+        if UNREACHED in response.headers:
+            response.raw.close()
+            return send(self, request)
+        response.url = request.url
+        return response
+
+    session.send = sending
+
+
 # aiohttp
 
 
@@ -413,6 +450,7 @@ _HOOKS: dict[str, Callable[[Any], None]] = {
     "httpx": _add_to_httpx,
     "httpx2": _add_to_httpx,
     "requests": _add_to_requests,
+    "botocore.httpsession": _add_to_botocore,
     "aiohttp": _add_to_aiohttp,
     "urllib.request": _add_to_urllib,
 }

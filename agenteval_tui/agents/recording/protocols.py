@@ -8,9 +8,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.http.aws_events import AWS_EVENTS, events_in
 from agenteval_tui.agents.http.errors import words_in
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.anthropic import MessagesReply
+from agenteval_tui.agents.models.converse_reply import ConverseReply
 from agenteval_tui.agents.models.gemini_reply import GeminiReply
 from agenteval_tui.agents.models.ollama_reply import OllamaReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
@@ -48,6 +50,8 @@ _PAID = (
     ":batchEmbedContents",
     ":predict",
     ":predictLongRunning",
+    "/invoke",
+    "/invoke-with-response-stream",
 )
 """Ends of the paths of other requests that cost something."""
 
@@ -141,6 +145,8 @@ def error_answer(question: Question, status: int, message: str) -> Answer:
         body = {"error": {"code": status, "message": message, "status": "AGENTEVAL"}}
     elif protocol == "ollama":
         body = {"error": message}
+    elif protocol == "converse":
+        body = {"message": message}
     elif is_mcp(question):
         body = error_of(message)
     else:
@@ -176,11 +182,16 @@ _REPLIES: Mapping[ProtocolName, Callable[[], ModelReply]] = {
     "messages": MessagesReply,
     "gemini": GeminiReply,
     "ollama": OllamaReply,
+    "converse": ConverseReply,
 }
 
 
 def _read(reply: ModelReply, answer: Answer) -> Iterator[Any]:
-    if answer.streamed and answer.type.startswith(LINES):
+    if answer.type.startswith(AWS_EVENTS):
+        for sent in events_in(answer.data()):
+            if not reply.over:
+                yield from reply.take(sent)
+    elif answer.streamed and answer.type.startswith(LINES):
         for line in answer.body:
             if line.strip():
                 yield from reply.take(ServerEvent("", line))

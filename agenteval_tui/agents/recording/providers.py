@@ -38,6 +38,8 @@ PROVIDERS = (
     Provider("groq", "groq", ("GROQ_BASE_URL",), "https://api.groq.com"),
     # Its variable, OLLAMA_HOST, takes addresses that are none, such as 0.0.0.0: its clients are led here by themselves.
     Provider("ollama", "ollama", (), ""),
+    # Requests to it are signed, with its name in them: its clients need its address.
+    Provider("bedrock", "bedrock", (), ""),
 )
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _HOST = "127.0.0.1"

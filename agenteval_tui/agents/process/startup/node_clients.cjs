@@ -22,6 +22,7 @@ const ANTHROPIC = /^(.*?)(\/v1\/messages)$/;
 const GEMINI =
   /^(.*?)(\/v1(?:beta|alpha)?\/(?:models|tunedModels)\/[^/]+:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))$/;
 
+const BEDROCK = /^(.*?)(\/model\/[^/]+\/(?:converse|converse-stream|invoke|invoke-with-response-stream))$/;
 const OLLAMA = /^(.*?)(\/api\/(?:chat|generate|embed|embeddings))$/;
 
 /** Whether a server is Ollama: many a server has a path `/api/chat`. */
@@ -40,6 +41,8 @@ function detour(url) {
   let match = GEMINI.exec(path);
   if (!match && isOllama(url.host) && (match = OLLAMA.exec(path))) {
     prefix = 'ollama';
+  } else if (!match && (match = BEDROCK.exec(path))) {
+    prefix = 'bedrock';
   } else if (!match && (match = ANTHROPIC.exec(path))) {
     // Other services have a path of this name; only Anthropic's clients send their version.
     isModels = (body, hasHeader) => hasHeader('anthropic-version');

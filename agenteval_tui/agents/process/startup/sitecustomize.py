@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HERE = __file__.rpartition(os.sep)[0]
-_CLIENTS = ("httpx", "httpx2", "requests", "aiohttp", "urllib.request")
+_CLIENTS = ("httpx", "httpx2", "requests", "aiohttp", "urllib.request", "botocore.httpsession")
 
 
 class _FirstClient:
