@@ -33,8 +33,11 @@ class Asking(Struct, frozen=True):
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> Asking:
-        """Takes these options out of a command's options."""
-        return cls(*(options.pop(name) for name in cls.__struct_fields__))
+        """Takes these options out of a command's options. Raises `click.UsageError` if they contradict each other."""
+        asking = cls(*(options.pop(name) for name in cls.__struct_fields__))
+        if asking.price and asking.as_json:
+            raise click.UsageError("--price and --json can't be used together: the document has no price")
+        return asking
 
 
 def continuation_options(kind: type[ContinuationOptions], *, document: str) -> Callable[[F], F]:

@@ -53,8 +53,7 @@ def read_rate(text: str, where: str = "--fail-under") -> float:
     except ValueError:
         rate = -1.0
     if not 0 <= rate <= 1:
-        what = "no pass rate" if where.startswith("--fail-under") else "no share of the runs"
-        raise AgentevalError(f"{text!r} is {what}", where=where, fix="write 0.8 or 80%")
+        raise AgentevalError(f"{text!r} is not a number from 0 to 1", where=where, fix="write 0.8 or 80%")
     return rate
 
 

@@ -165,7 +165,6 @@ def main(argv: list[str] | None, *, launch_app: Callable[[AppStart], int]) -> in
 
 
 def _run(invocation: Invocation, arguments: list[str]) -> int:
-    debug = "--debug" in arguments
     try:
         result: Any = agenteval.main(args=arguments, prog_name="agenteval", standalone_mode=False, obj=invocation)
         invocation.out.flush()
@@ -178,7 +177,7 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
         _say(invocation.err, _usage(wrong, arguments))
         return WRONG_USE
     except AgentevalError as error:
-        if debug and error.__cause__ is not None:
+        if invocation.debug and error.__cause__ is not None:
             _trace(invocation.err)
         _say_error(invocation.err, error)
         return error.exit_code
@@ -186,7 +185,7 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
     except BrokenPipeError:
         return 0
     except Exception as error:
-        if debug:
+        if invocation.debug:
             _trace(invocation.err)
         if isinstance(error, OSError) and error.filename is None and error.errno == errno.ENOSPC:
             # click's own pages don't go through `Output`. What Python still holds would fail again at exit.
@@ -205,8 +204,8 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
 
 def _name_foreign_files(err: Output, arguments: Sequence[str]) -> None:
     """Of files that are another tool's: whose, and what reads them."""
-    if _verb(arguments) in ("import", "grade", "record"):
-        return  # they read such files, or their words are another program's
+    if _verb(arguments) in ("import", "grade", "record", "replay", "export", "report", "share"):
+        return  # they read or write such files, or their words are another program's
     paths = [Path(word) for word in arguments if not word.startswith("-")]
     with contextlib.suppress(OSError, ValueError, AgentevalError):  # what is wrong was said
         if any(path.exists() for path in paths):

@@ -155,4 +155,7 @@ def test_what_is_resumed_is_measured_as_it_was_begun_with_the_runs_before(cli: A
 
 def test_a_rate_that_is_none_is_wrong_use(cli: Any, tmp_path: Path) -> None:
     done = cli("run", written(tmp_path, ("sure", 1, "tags: []")), "--fail-under-test", "eight")
-    assert (done.code, done.err) == (2, "agenteval: --fail-under-test: 'eight' is no pass rate (write 0.8 or 80%)\n")
+    assert (done.code, done.err) == (
+        2,
+        "agenteval: --fail-under-test: 'eight' is not a number from 0 to 1 (write 0.8 or 80%)\n",
+    )

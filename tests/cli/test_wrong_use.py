@@ -283,7 +283,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["resume"], "nothing has run yet"),
     (["resume", "01ABCDEF"], "01ABCDEF"),
     (["attach"], "no execution is running"),
-    (["attach", "--fail-under", "2"], "is no pass rate"),
+    (["attach", "--fail-under", "2"], "is not a number from 0 to 1"),
     (["cancel", "--all", "01ABCDEF"], "not both"),
     (["pause", "01ABCDEF"], "no execution is running"),
     (["continue"], "no execution is running"),
@@ -293,6 +293,13 @@ WRONG: list[tuple[list[str], str]] = [
     (["trust", "--revoke", "."], "was not trusted"),
     (["stats", "--costs", "--ab"], "not both"),
     (["stats", "--costs"], "nothing has run yet"),
+    (["fork", "good", "--price", "--json"], "--price and --json can't be used together"),
+    (["blame", "good", "--price", "--json"], "--price and --json can't be used together"),
+    (["shrink", "good", "--price", "--json"], "--price and --json can't be used together"),
+    (["init", "--list", "no/such/folder"], "there is no such folder"),
+    (["trends", "--alert-feedback", "kind=7"], "--alert-feedback: '7' is not a number from 0 to 1"),
+    (["trends", "--alert-below", "200%"], "--alert-below: '200%' is not a number from 0 to 1"),
+    (["label", "good", "6"], "6 is not a rating from 1 to 5; a score needs --key"),
     (["db", "import", "gone.db"], "there is no such history file"),
     (["db", "import", "SUITE"], "this is not a history file"),
     (["db", "salvage", "gone.db"], "there is no such history file"),
@@ -312,6 +319,26 @@ def test_each_wrong_use_is_one_sentence_and_runs_nothing(
     assert result.out == ""
     made = {path.name for path in set(tmp_path.rglob("*")) - before}
     assert made <= {"data", "history.db", "history.db-wal", "history.db-shm", "history.lock", "live"}, made
+
+
+def test_a_folder_without_suites_is_wrong_use_as_json_too(cli, tmp_path: Path) -> None:
+    assert cli("validate", tmp_path).code == 2
+    as_json = cli("validate", tmp_path, "--json")
+    assert (as_json.code, as_json.json("validate")) == (2, [])
+
+
+def test_a_file_to_write_is_not_called_another_tools(cli, suite: Path, tmp_path: Path) -> None:
+    cli("run", suite)
+    chats = tmp_path / "chats.json"
+    assert cli("export", "last", chats).code == 0
+    assert "--force overwrites it" in one_sentence(cli("export", "last", chats).err)
+
+
+def test_the_programs_own_debug_is_not_ours(cli, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    nowhere = tmp_path / "file" / "history.db"
+    assert "history" in one_sentence(cli("--db", nowhere, "record", "--", "true", "--debug").err)
+    assert "Traceback" in cli("--db", nowhere, "record", "--debug", "--", "true").err
 
 
 def test_a_wrong_word_about_the_history_is_wrong_use(cli, suite: Path, tmp_path: Path) -> None:

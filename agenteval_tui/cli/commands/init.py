@@ -298,6 +298,8 @@ def command(
         raise AgentevalError("--agent-kind writes a sample, and searches nothing", fix="leave it out")
     if as_json and not listing:
         raise AgentevalError("--json is for --list", fix="add --list")
+    if listing and not folder.is_dir():
+        raise AgentevalError("there is no such folder", where=str(folder), fix="check the path")
     findings = find_agents(folder) if kind is None and folder.is_dir() else Findings()
     if listing:
         _list(invocation, findings, folder, as_json)

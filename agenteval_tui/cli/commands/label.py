@@ -75,7 +75,9 @@ def command(
     if not says and not remove:
         raise click.UsageError("say passed or failed, or a rating from 1 to 5; --remove removes a label")
     if scores := [word for word in says if word not in _SAYS]:
-        raise click.UsageError(f"{scores[0]} is a score, and --key says of what: --key user_satisfaction {scores[0]}")
+        raise click.UsageError(
+            f"{scores[0]} is not a rating from 1 to 5; a score needs --key, as --key user_satisfaction 0.8"
+        )
     verdicts = [_VERDICTS[word] for word in says if word in _VERDICTS]
     ratings = [int(word) for word in says if word not in _VERDICTS]
     if len(verdicts) > 1 or len(ratings) > 1:

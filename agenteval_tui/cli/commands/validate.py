@@ -45,15 +45,19 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
     if tests:
         problems = [problem for problem in problems if concerns(problem, loaded, tests)]
     errors = sum(problem.severity == "error" for problem in problems)
+    code = WRONG_USE if errors or not loaded else 0
     if as_json:
         invocation.out.json(problems)
-        return WRONG_USE if errors else 0
+        return code
     for problem in problems:
         if not (invocation.quiet and problem.severity == "info"):
             print_problem(invocation.out, problem)
     for suite in loaded if invocation.verbose else ():
         there = len(suite.suite.tests) if suite.suite is not None else 0
         invocation.detail(f"{suite.path}: {count(there, 'test')}")
+    if not loaded and not problems:
+        invocation.out.line("no suites found: a suite is a file `*.suite.yaml`, or `suite.yaml`")
+        return code
     checked_tests = [
         test
         for suite in loaded
@@ -61,9 +65,6 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
         if selection.takes(suite.key, test.id)
     ]
     criteria = sum(len(test.criteria) for test in checked_tests)
-    if not loaded and not problems:
-        invocation.out.line("no suites found: a suite is a file `*.suite.yaml`, or `suite.yaml`")
-        return WRONG_USE
     checked = count(criteria, "criterion")
     counts = f"{count(len(loaded), 'suite')}, {count(len(checked_tests), 'test')}, {checked}"
     warnings = sum(problem.severity == "warning" for problem in problems)
@@ -72,7 +73,7 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
         summary += f", {count(infos, 'info')}"
     if not invocation.quiet:
         invocation.out.line(f"{counts}: {summary}")
-    return WRONG_USE if errors else 0
+    return code
 
 
 def _with_facts(invocation: Invocation, loaded: list[LoadedSuite], problems: list[Problem]) -> list[Problem]:
