@@ -10,7 +10,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import duration, short_duration
 from agenteval_tui.runs.around.record import DIED, FAILED, NOTHING, AroundRecord, ServiceState
 from agenteval_tui.transcripts.model import HookRun, Output, Transcript
-from agenteval_tui.views.model import Text, View, paragraphs, text
+from agenteval_tui.views.model import Span, Text, View, paragraphs, text
 from agenteval_tui.views.traceback import traceback_block
 
 NO_OUTPUT = "The agent's code printed and logged nothing."
@@ -117,11 +117,15 @@ def _around_lines(record: AroundRecord) -> Iterator[Text]:
             ready = f", ready after {duration(service.ready_ms)}" if service.ready_ms else ""
             yield text((f"{name}: {one_line(service.command, 80)}, {service.status}{ready}", "dim"))
             continue
-        yield text((f"{name}: ", "broken"), one_line(service.error, 600), (f" ({one_line(service.fix, 300)})", "dim"))
+        yield text((f"{name}: ", "broken"), one_line(service.error, 600), _remedy(service.fix))
         yield from (text((f"  {one_line(line, 300)}", "dim")) for line in service.output.splitlines()[-_LAST_LINES:])
     for hook in record.hooks:
         if hook.error is not None:
             message = one_line(hook.error.message, 600)
-            yield text((f"{hook.phase}: ", "broken"), message, (f" ({one_line(hook.error.fix, 300)})", "dim"))
+            yield text((f"{hook.phase}: ", "broken"), message, _remedy(hook.error.fix))
             if hook.error.traceback is not None:
                 yield from (text((f"  {line}", "dim")) for line in traceback_block(hook.error.traceback))
+
+
+def _remedy(fix: str) -> Span:
+    return f" ({one_line(fix, 300)})" if fix else "", "dim"
