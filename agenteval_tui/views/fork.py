@@ -16,6 +16,7 @@ from agenteval_tui.views import model
 from agenteval_tui.views.fork_origin import branch_text
 from agenteval_tui.views.model import OUTCOMES, Column, Paragraph, Row, Table, View, text
 from agenteval_tui.views.plan import about_text
+from agenteval_tui.views.trends import interval_text
 
 _WHY = 100
 
@@ -99,9 +100,7 @@ def forks_view(forks: Forks) -> View:
 def _row(name: str, status: str, passed: int, decided: int, interval: Interval | None, why: str, key: str) -> Row:
     sign, token = OUTCOMES.get(status, ("·", "dim"))
     rate = numbers.percent(passed / decided) if decided else ""
-    between = (
-        " to ".join(numbers.percent_interval(*interval)) if interval is not None else numbers.TOO_FEW * (decided > 0)
-    )
+    between = interval_text(interval) if decided else ""
     counted = f"{passed}/{decided}" if decided else ""
     return Row(
         (
