@@ -86,6 +86,8 @@ def test_ids_come_from_the_history_by_their_short_forms(known: str, tmp_path: Pa
     assert found[:4] == ["last", short, "good", "bad"]
     assert len(found) == 7, "and both runs"
     assert values("compare", "") == ["baseline", "last", short, ":none"]
+    assert values("debug", "")[:2] == values("make-test", "")[:2] == ["good", "bad"], "tests and runs, not executions"
+    assert "last" not in values("debug", "")
     assert values("attach", "") == [":none"], "nothing runs"
     assert values("causes", "") == ["last", short, ":files"]
     (line, *_) = answer(("stats", short))

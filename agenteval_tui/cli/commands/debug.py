@@ -32,7 +32,7 @@ _NO_TERMINAL = "a debugger needs a terminal"
 
 
 @click.command("debug")
-@click.argument("what", metavar="TEST[#N]|RUN", shell_complete=completed_values.executions_and_files)
+@click.argument("what", metavar="TEST[#N]|RUN", shell_complete=completed_values.runs)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--listen",

@@ -16,9 +16,7 @@ from agenteval_tui.views.made_test import made_test_view
 
 
 @click.command("make-test", short_help="Make a test from a run or a trace, with suggested criteria.")
-@click.argument(
-    "references", metavar="RUN...", nargs=-1, required=True, shell_complete=completed_values.executions_and_files
-)
+@click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=completed_values.runs)
 @click.option(
     "--suite",
     "path",
