@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 from msgspec import Struct, field
 
 from agenteval_tui.cli.output import Output
@@ -131,7 +132,7 @@ def _set_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
         invocation = context.ensure_object(Invocation)
         invocation.quiet = True
         _check_loudness(invocation)
-        invocation.out.live = False
+        invocation.out.live = invocation.err.live = False
 
 
 def _set_verbose(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -195,6 +196,15 @@ def all_projects(*names: str) -> Callable[[F], F]:
         callback=_set_everywhere,
         help="Include all projects, not only the current folder's.",
     )
+
+
+def typed_options(names: Collection[str]) -> list[str]:
+    """Those of the command's options with these names that were given, as `--repeat`, whatever their values are."""
+    context = click.get_current_context()
+    options = (param for param in context.command.params if param.name is not None and param.name in names)
+    return [
+        option.opts[0] for option in options if context.get_parameter_source(option.name) is not ParameterSource.DEFAULT
+    ]
 
 
 pass_invocation = click.make_pass_decorator(Invocation)

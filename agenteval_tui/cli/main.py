@@ -21,6 +21,7 @@ from agenteval_tui.cli.start import AppStart
 from agenteval_tui.cli.verbs import PLUGINS, all_verbs, find_verb, is_own, no_such_verb, short_help, verb_groups
 from agenteval_tui.cli.words_of_others import option_in_place_of
 from agenteval_tui.core import directories
+from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error
 from agenteval_tui.core.numbers import duration
 from agenteval_tui.core.private_files import log_error
@@ -230,15 +231,18 @@ def _say_error(err: Output, error: AgentevalError) -> None:
 
 
 def _usage(wrong: click.ClickException, arguments: Sequence[str]) -> str:
-    message = wrong.format_message().rstrip(".")
     context = getattr(wrong, "ctx", None)
     verb = _verb(arguments)  # click does not say whose option lacks its value
     where = context.command_path if context is not None else f"agenteval {verb if verb in all_verbs() else ''}".rstrip()
     own = (
         {option for parameter in context.command.params for option in parameter.opts} if context is not None else set()
     )
-    if isinstance(wrong, click.NoSuchOption) and (other := option_in_place_of(wrong.option_name, verb, own)):
-        return f"there is no option {wrong.option_name} (use {other}; `{where} --help` shows all options)"
+    if isinstance(wrong, click.NoSuchOption):
+        near, other = closest(wrong.option_name, sorted(own)), option_in_place_of(wrong.option_name, verb, own)
+        hint = f"use {other}; " if other else f"did you mean {near}? " if near else ""
+        return f"there is no option {wrong.option_name} ({hint}`{where} --help` shows all options)"
+    # click says the choices of a missing argument in a sentence of their own, and where the option is no word.
+    message = wrong.format_message().rstrip(".").replace(". Choose from:", ": choose from")
     return f"{message[:1].lower()}{message[1:]} (`{where} --help` shows the options)"
 
 

@@ -48,6 +48,13 @@ def test_a_check_is_thorough_unless_it_shall_be_quick(cli: Any) -> None:
         assert [request.method for request in server.requests[before:]] == ["GET"]
 
 
+def test_suites_are_named_with_or_without_the_verb(cli: Any, suite: Path) -> None:
+    listed = cli("agents", "list", suite)
+    assert "shop  demo" in listed.out
+    assert cli("agents", suite).out == listed.out
+    assert cli("agents", "chek", suite).err == "agenteval: chek: there is no such file or folder (check the path)\n"
+
+
 def test_a_check_starts_no_program_of_a_folder_that_is_not_trusted(cli: Any, tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()

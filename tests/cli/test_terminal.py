@@ -78,6 +78,14 @@ def test_terminals_that_want_less(suite: Path, env: dict[str, str], colours: boo
     assert b"\x1b[2K" not in written
 
 
+def test_quiet_shows_no_progress_of_a_merge_either(suite: Path, tmp_path: Path) -> None:
+    in_terminal(["run", suite, "--db", tmp_path / "other.db"])
+    for quiet in (False, True):
+        words = ["db", "import", tmp_path / "other.db", "--db", tmp_path / f"{quiet}.db", *["-q"] * quiet]
+        written, code = in_terminal(words, TERM="xterm-256color")
+        assert (code, b"\x1b[2K" in written) == (0, not quiet), written
+
+
 def test_a_dumb_terminal_gets_no_app() -> None:
     written, code = in_terminal([], TERM="dumb")
     assert code == 2

@@ -32,13 +32,13 @@ from agenteval_tui.cli.verbs import find_verb, own_verbs
         (("run", "--max-concurrency", "3"), "use --concurrency N"),
         (("grade", "--judge-model", "gpt-4o"), "there is no option --judge-model (use --judge AGENT; `agenteval grade"),
         (("stats", "last", "--output", "x.json"), "there is no option --output (use --json; `agenteval stats"),
-        (("import", "--config", "x.yaml"), "no such option '--config' ("),
-        (("import", "--suite", "x.yaml"), "no such option '--suite'"),
-        (("stats", "--csv-file", "x.csv"), "no such option '--csv-file' ("),
+        (("import", "--config", "x.yaml"), "there is no option --config ("),
+        (("import", "--suite", "x.yaml"), "there is no option --suite"),
+        (("stats", "--csv-file", "x.csv"), "there is no option --csv-file ("),
         (("--db", "run", "grade", "--output", "x.json"), "there is no option --output (use --json; `agenteval grade"),
         (("--db", "grade", "run", "--output", "x.json"), "there is no option --output (use --json FILE"),
-        (("history", "--experiment", "v2"), "no such option '--experiment' ("),
-        (("trends", "--limit", "5"), "no such option '--limit'"),
+        (("history", "--experiment", "v2"), "there is no option --experiment ("),
+        (("trends", "--limit", "5"), "there is no option --limit"),
     ],
 )
 def test_words_of_other_tools_lead_to_ours(

@@ -279,6 +279,12 @@ WRONG: list[tuple[list[str], str]] = [
     (["run", "SUITE", "--resume", "last"], "already has its runs"),
     (["run", "--resume", "last", "--repeat", "2"], "--repeat can't be given"),
     (["run", "--resume", "last", "--cache"], "--cache can't be given"),
+    (["run", "--resume", "last", "--seed", "0"], "--seed can't be given"),
+    (["run", "SUITE", "--nam", "x"], "there is no option --nam (did you mean --name"),
+    (["stats", "--xyzzy"], "there is no option --xyzzy (`agenteval stats --help` shows all options)"),
+    (["completion"], "missing argument 'SHELL': choose from bash, zsh, fish (`agenteval completion"),
+    (["completion", "tcsh"], "invalid value for 'SHELL': 'tcsh' is not one of 'bash', 'zsh', 'fish'"),
+    (["triage", "x", "forget"], "invalid value for '[DECISION]': 'forget' is not one of 'accept'"),
     (["run", "--resume", "last"], "nothing has run yet"),
     (["resume"], "nothing has run yet"),
     (["resume", "01ABCDEF"], "01ABCDEF"),
@@ -350,6 +356,8 @@ def test_a_wrong_word_about_the_history_is_wrong_use(cli, suite: Path, tmp_path:
         (("db", "export", copy), "already exists"),
         (("db", "salvage", copy, "--to", copy), "already exists"),
         (("quarantine", "add", "good", "--until", "2020-01-01"), "must lie in the future"),
+        (("quarantine", "add", f"{suite}::good", "--criterion", "gone"), "good has no criterion 'gone'"),
+        (("baseline", "set", "last", "--test", "gone"), "lists its tests"),
     ):
         refused = cli(*words)
         assert (refused.code, said in one_sentence(refused.err)) == (2, True), refused.err

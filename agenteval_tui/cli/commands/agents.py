@@ -22,9 +22,17 @@ from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.load import load_suites
 from agenteval_tui.views.agents import agents_view
 
+_VERBS = ("list", "check")
+
 
 @click.command("agents")
-@click.argument("verb", required=False, type=click.Choice(("list", "check")), default="list")
+@click.argument(
+    "verb",
+    metavar="[list|check]",
+    required=False,
+    default=_VERBS[0],
+    shell_complete=lambda *typed: [*completed_values.choice(lambda: _VERBS)(*typed), *completed_values.files(*typed)],
+)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--agent", "names", multiple=True, metavar="A", help="Only this agent.", shell_complete=completed_values.agents
@@ -48,6 +56,8 @@ def command(
     A check tests step by step that an agent responds, accepts the key, knows the model, streams and calls a tool. That
     costs a few tokens; --quick skips the steps that do. Exit code 3 when a checked agent does not work.
     """
+    if verb not in _VERBS:
+        verb, paths = _VERBS[0], (Path(verb), *paths)
     agents = configured_beside(paths)
     if names:
         unknown = [name for name in names if name not in {agent.name for agent in agents}]

@@ -81,10 +81,9 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
         if tests and named is not None:
             raise AgentevalError(f"{reference} is already a test: --test can't be given", fix="leave it out")
         if tests:
-            rows = store.runs_of_execution(execution.id)
-            chosen = _chosen(
-                {(row.suite_key, row.test_id) for row in rows}, tests, f"execution {short_id(execution.id)}"
-            )
+            keys = {(row.suite_key, row.test_id) for row in store.runs_of_execution(execution.id)}
+            lists = f"agenteval show {short_id(execution.id)}{invocation.db_option} lists its tests"
+            chosen = _chosen(keys, tests, f"execution {short_id(execution.id)}", lists)
         baseline_set = set_baseline(store, execution.id, tests=chosen, who=name)
         _say(invocation.out, baseline_set, f"execution {short_id(execution.id)}")
     return 0
@@ -104,7 +103,11 @@ def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes:
         keys = {(baseline.suite_key, baseline.test_id) for baseline in baselines(store)}
         if not keys:
             raise AgentevalError("no test has a baseline", fix="agenteval baseline set EXECUTION sets one")
-        chosen = sorted(keys) if everything else _chosen(keys, tests, "the baselines")
+        chosen = (
+            sorted(keys)
+            if everything
+            else _chosen(keys, tests, "the baselines", "`agenteval baseline list` lists them")
+        )
         _ask(invocation, chosen, yes=yes)
         gone = clear_baselines(store, chosen)
     invocation.out.line(f"cleared the baseline of {count(gone, 'test')}")
@@ -123,14 +126,15 @@ def _ask(invocation: Invocation, keys: list[TestKey], *, yes: bool) -> None:
         raise AgentevalError("nothing was cleared")
 
 
-def _chosen(keys: set[TestKey], tests: tuple[str, ...], where: str) -> list[TestKey]:
-    """The tests with these ids, ignoring case; `FILE::ID` where an id is in several suites. Raises `AgentevalError`."""
+def _chosen(keys: set[TestKey], tests: tuple[str, ...], where: str, lists: str) -> list[TestKey]:
+    """The tests with these ids, ignoring case; `FILE::ID` where an id is in several suites. `lists`: what
+    lists them, for who mistyped one. Raises `AgentevalError`."""
     chosen: list[TestKey] = []
     for reference in tests:
         file, _, name = reference.rpartition("::")
         matching = [key for key in keys if key[1].casefold() == name.casefold() and (not file or is_file(key[0], file))]
         if len(matching) != 1:
-            hint = did_you_mean(name, [test for _, test in keys], "`agenteval baseline list` lists them")
+            hint = did_you_mean(name, [test for _, test in keys], lists)
             what = f"{reference!r} is in several suites" if matching else f"there is no test {reference!r}"
             raise AgentevalError(what, where=where, fix="name it as FILE::ID" if matching else hint)
         chosen += matching

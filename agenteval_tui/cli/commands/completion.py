@@ -13,7 +13,7 @@ SCRIPTS = {"bash": "agenteval.bash", "zsh": "_agenteval", "fish": "agenteval.fis
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(tuple(SCRIPTS)))
+@click.argument("shell", metavar="SHELL", type=click.Choice(tuple(SCRIPTS)))
 @common_options
 @pass_invocation
 def command(invocation: Invocation, shell: str) -> int:

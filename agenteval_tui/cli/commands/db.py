@@ -331,7 +331,7 @@ def move_command(invocation: Invocation, old: str, new: str) -> int:
     if not done.suites:
         raise AgentevalError(
             f"the history has no suite in {old}",
-            fix=f"agenteval history --json{invocation.db_option} lists the suites",
+            fix=f"{_LIST_SUITES}{invocation.db_option} lists the suites",
         )
     joined = f"; {count(done.merged, 'test')} had runs under both paths" if done.merged else ""
     invocation.out.line(f"{count(done.suites, 'suite')} moved to {there}{joined}")
@@ -365,6 +365,7 @@ def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) 
     return 0
 
 
+_LIST_SUITES = command_line("agenteval", "db", "query", "SELECT DISTINCT suite_file FROM runs")
 _AGE = re.compile(r"(\d{1,6})\s*(h|d|w|mo|y)", re.IGNORECASE)
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "mo": 30 * 24, "y": 365 * 24}
 _REASONS = {

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.core import ParameterSource
 
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation, typed_options
 from agenteval_tui.runs.proxy_options import ProxyOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PROGRAM = "-- PROGRAM [ARGUMENT]..."
-_OF_SHIM = ("program", "mcp", "server")
+_OF_SHIM = {"program", "mcp", "server"}
 # The names of `recording.matching.PATTERNS`, which the help does not wait for; a test compares them.
 VOLATILE = ("uuid", "date-time", "date", "time", "hex", "id", "number")
 
@@ -124,11 +123,8 @@ def command(invocation: Invocation, /, **options: Any) -> int:
 
 def _shim(options: Mapping[str, Any]) -> int:
     """Stand in for an MCP server."""
-    context = click.get_current_context()
-    for name in options:
-        if name not in _OF_SHIM and context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            option = next(param for param in context.command.params if param.name == name).opts[0]
-            raise click.UsageError(f"--mcp can't be used with {option}")
+    for option in typed_options(options.keys() - _OF_SHIM):
+        raise click.UsageError(f"--mcp can't be used with {option}")
     # As in `command`; a program waits for it whenever it starts a server.
     from agenteval_tui.cli.mcp_shim import run_shim
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,38 +10,12 @@ import click
 
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation, typed_options
 from agenteval_tui.cli.run_options import Ending, ReportFiles, execution_options, limit_options, report_options
 from agenteval_tui.cli.selection_options import selected_tags, selected_tests
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.options import PlanOptions
-
-# What says which runs there are: a resumed execution has its own already.
-_CHOICES = {
-    "tests": "--test",
-    "tags": "--tag",
-    "failed": "--failed",
-    "agent": "--agent",
-    "judge": "--judge",
-    "variation": "--variation",
-    "repeat": "--repeat",
-    "timeout": "--timeout",
-    "seed": "--seed",
-    "ab": "--ab",
-    "sample": "--sample",
-    "cache": "--cache",
-    "no_early_stop": "--no-early-stop",
-    "plan": "--plan",
-    "name": "--name",
-    "note": "--note",
-    "meta": "--meta",
-    "watch": "--watch",
-    "watch_live": "--watch-live",
-    "once": "--once",
-    "recorded_tools": "--recorded-tools",
-    "steer": "--steer",
-}
 
 
 class _Run(click.Command):
@@ -148,13 +123,13 @@ def command(invocation: Invocation, /, paths: tuple[Path, ...], resume: str | No
     return run_suites.resume(invocation, resume, options, ending, reports)
 
 
-def _check_resumed(paths: tuple[Path, ...], values: dict[str, Any]) -> None:
-    """Raise `AgentevalError` where `--resume` stands beside what says which runs there are."""
-    wrong = [_CHOICES[name] for name, value in values.items() if value]
-    if paths or wrong:
-        what = wrong[0] if wrong else str(paths[0])
+def _check_resumed(paths: Sequence[Path], values: Collection[str]) -> None:
+    """Raise `AgentevalError` where `--resume` stands beside what says which runs there are (`values`): a resumed
+    execution has its own already."""
+    if wrong := [*typed_options(values), *map(str, paths)]:
         raise AgentevalError(
-            f"a resumed execution already has its runs: {what} can't be given", fix="leave it out, or start a new run"
+            f"a resumed execution already has its runs: {wrong[0]} can't be given",
+            fix="leave it out, or start a new run",
         )
 
 
@@ -183,11 +158,10 @@ def _check(values: dict[str, Any], ending: Ending, reports: ReportFiles) -> None
 def _check_watch(values: dict[str, Any], ending: Ending, reports: ReportFiles) -> None:
     """Raise `AgentevalError` where an option does not go together with `--watch`, or needs it."""
     if not values["watch"]:
-        for name in ("watch_live", "once", "recorded_tools", "steer"):
-            if values[name]:
-                raise AgentevalError(f"{_CHOICES[name]} is for --watch only", fix="give both")
+        for option in typed_options(("watch_live", "once", "recorded_tools", "steer")):
+            raise AgentevalError(f"{option} is for --watch only", fix="give both")
         return
-    wrong = [_CHOICES[name] for name in ("plan", "failed", "ab", "cache", "sample") if values[name]]
+    wrong = typed_options(("plan", "failed", "ab", "cache", "sample"))
     wrong += ["--detach"] * ending.detach
     wrong += [f"--{kind} {name}" for kind, name in reports.files if (kind, name) != ("json", "-")]
     if wrong:

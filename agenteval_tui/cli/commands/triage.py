@@ -39,7 +39,7 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 
 @click.command("triage")
 @click.argument("cause", required=False)
-@click.argument("decision", required=False, type=click.Choice(_CHOICES))
+@click.argument("decision", metavar="[DECISION]", required=False, type=click.Choice(_CHOICES))
 @click.option("--note", default="", help="Why, in a few words.")
 @click.option("--until", "until_ms", type=Until(), help="When to reopen it: 14d, 2w, or a day (2026-12-24).")
 @click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
