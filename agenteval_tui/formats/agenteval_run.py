@@ -7,7 +7,6 @@ evidence, the dataset's row, times, the error. The messages and tool calls are t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from msgspec import ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.recording import Described, Recording, StatedOutcome
@@ -105,10 +105,7 @@ def restore(recording: Recording, data: Any, *, events: bool = False) -> Recordi
     `events`: its results are elsewhere. Raises `AgentevalError` if it is ours and can't be read.
     """
     if isinstance(data, str):
-        try:
-            data = json.loads(data)
-        except (ValueError, RecursionError):
-            return recording
+        data = parsed_json(data)
     if not is_ours(data):
         return recording
     transcript = _transcript(recording.transcript, data.get("transcript"))

@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.usage_import import moment_ms
@@ -249,10 +250,7 @@ def _json_in(text: str) -> dict[str, Any] | list[Any] | None:
     """The object or list that a text is; None when it is none."""
     if text[:1] not in ("{", "["):
         return None
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    document = parsed_json(text)
     return document if isinstance(document, dict | list) else None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -10,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.transcripts.model import Transcript
 
 Source = Literal["result", "user", "system", "agent", "nowhere"]
@@ -116,12 +116,7 @@ def telling_words(record: Mapping[str, Any], other: Mapping[str, Any] | None) ->
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> object:
-    if len(text) > _LONGEST_RESULT:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return None if len(text) > _LONGEST_RESULT else parsed_json(text)
 
 
 def _within(node: Any, value: str) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.core.json_values import with_texts
+from agenteval_tui.core.json_values import parsed_json, with_texts
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
@@ -140,10 +140,7 @@ def _leaking(transcript: Transcript, kind: str, text: str) -> Iterator[Mutation]
 
 def _in_json(source: str, text: str) -> str | None:
     """The JSON with `text` behind its first string; None where there is no string in it."""
-    try:
-        value = json.loads(source)
-    except (ValueError, RecursionError):
-        return None
+    value = parsed_json(source)
     done = False
 
     def planted(string: str) -> str:

@@ -26,6 +26,7 @@ from agenteval_tui.agents.recording.protocols import Reply
 from agenteval_tui.agents.recording.told_requests import with_requests
 from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import json_object, parsed_json
 from agenteval_tui.extensions.otel import openinference
 from agenteval_tui.extensions.otel.openinference import PREFIXES
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
@@ -377,11 +378,7 @@ def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
 
 def _object(text: Any) -> dict[str, Any]:
     """An object that an attribute holds as JSON: a test's variables, or our own data about a run."""
-    try:
-        value = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {}
+    return (json_object(text) or {}) if isinstance(text, str) else {}
 
 
 def _operation(span: Mapping[str, Any]) -> str:
@@ -628,12 +625,7 @@ def _is_whole(message: Mapping[str, Any]) -> bool:
 
 
 def _message_list(value: Any) -> list[Any]:
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            return []
-    return value if isinstance(value, list) else []
+    return as_list(parsed_json(value) if isinstance(value, str) else value)
 
 
 def _indexed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:

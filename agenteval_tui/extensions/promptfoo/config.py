@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.delimited_text import HEAD, TextForm, from_header, table_form
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.extensions.promptfoo.asserts import criteria_of
 from agenteval_tui.extensions.promptfoo.code import AssertionCode, has_structured_answers, module_name
 from agenteval_tui.extensions.promptfoo.providers import Providers
@@ -443,11 +444,11 @@ def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
     if start.startswith("- role:"):
         conversation = javascript_yaml(prompt)
     else:
-        conversation = _conversation(prompt) if start.startswith("[") else None
+        conversation = parsed_json(prompt) if start.startswith("[") else None
         if conversation is None and variables is not None:
             text = render(prompt, variables)
             if start.startswith("[") and is_template(prompt):
-                conversation = literal(_conversation(text))
+                conversation = literal(parsed_json(text))
     roles = ("system", "developer", "user", "assistant", "tool")
     if (
         isinstance(conversation, list)
@@ -461,14 +462,6 @@ def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
                     render(message["content"], variables)
             return {"messages": messages}
     return {"prompt": prompt}
-
-
-def _conversation(text: str) -> object:
-    """The JSON that a text is; None if it is none."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _shown(variables: Mapping[str, Any]) -> str:

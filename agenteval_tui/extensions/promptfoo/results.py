@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.extensions.promptfoo import config
 from agenteval_tui.extensions.promptfoo.asserts import criteria_of
@@ -300,10 +301,7 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
 def _asked(raw: str) -> list[Any]:
     """The prompt: a conversation where it is JSON of one, else what a user says."""
     if raw.lstrip().startswith("["):
-        try:
-            conversation = json.loads(raw)
-        except (ValueError, RecursionError):
-            conversation = None
+        conversation = parsed_json(raw)
         if isinstance(conversation, list) and conversation and all(is_message(message) for message in conversation):
             return conversation
     return [{"role": "user", "content": raw}] if raw else []

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.agents.tools.changes import ToolChange, ToolChanges
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.runs.fork.edits import PROMPTS, complete
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.model import Message, ToolCall
@@ -239,10 +240,7 @@ class Case:
         return [self._part("word", WORDS, text=word) for word in words]
 
     def _result(self, text: str) -> list[Part]:
-        try:
-            value = json.loads(text) if text.lstrip()[:1] in ("{", "[") else None
-        except (ValueError, RecursionError):
-            value = None
+        value = parsed_json(text)
         if isinstance(value, dict | list):
             return [self._json(value, 1)]
         return self._sentences(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
@@ -20,6 +19,7 @@ from agenteval_tui.formats.exporters.exporter import (
     json_list,
     own,
 )
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 
 LOSSES = (LABELS, ATTACHED)
 
@@ -42,7 +42,7 @@ def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
                 {
                     "id": tool_call["id"],
                     "name": tool_call["function"]["name"],
-                    "arguments": _object(tool_call["function"]["arguments"]),
+                    "arguments": decode_arguments(tool_call["function"]["arguments"])[0],
                 }
                 for tool_call in message["tool_calls"]
             ]
@@ -69,13 +69,6 @@ def _tau2_simulation(run: StoredRun) -> dict[str, Any]:
         "reward_info": None if (reward := reward_of(run)) is None else {"reward": reward},
         "messages": messages,
     }
-
-
-def _object(arguments: str) -> object:
-    try:
-        return json.loads(arguments)
-    except (ValueError, RecursionError):
-        return arguments
 
 
 EXPORTER = Exporter(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
@@ -102,10 +102,7 @@ def _said(turns: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
 
 def _call(text: str, number: int) -> dict[str, Any]:
     """A call, which is JSON with `name` and `arguments`; what is not is kept as the call's text."""
-    try:
-        call = json.loads(text)
-    except (ValueError, RecursionError):
-        call = None
+    call = parsed_json(text)
     if not isinstance(call, Mapping) or not isinstance(call.get("name"), str):
         return {"id": f"call_{number}", "function": {"name": "function_call", "arguments": {"text": text}}}
     return {"id": f"call_{number}", "function": {"name": call["name"], "arguments": call.get("arguments")}}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.extensions.umbraco.importer import (
     CONTEXT,
     KEPT,
@@ -73,10 +73,7 @@ def _grader(criterion: Criterion, test: str, notes: list[str]) -> dict[str, Any]
     """The criterion as a grader; None and a note where Umbraco has none that says the same."""
     config: Any = criterion.config_uxon
     if isinstance(config, str):
-        try:
-            config = json.loads(config)
-        except (ValueError, RecursionError):
-            config = {}
+        config = parsed_json(config)
     metrics = config.get("metrics") if isinstance(config, Mapping) else None
     kind = None
     if (

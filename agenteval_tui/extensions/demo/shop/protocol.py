@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Generator, Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolOutcome
+from agenteval_tui.core.json_values import json_object
 
 
 class Call(Struct, frozen=True):
@@ -32,10 +32,4 @@ Talk = Generator[Turn, tuple[ToolOutcome, ...], None]
 
 def value_of(outcome: ToolOutcome) -> dict[str, Any]:
     """The object that a tool gave; {} when it failed or gave something else."""
-    if outcome.error:
-        return {}
-    try:
-        value = json.loads(outcome.text)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return {} if outcome.error else json_object(outcome.text) or {}
