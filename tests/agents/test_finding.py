@@ -1136,3 +1136,16 @@ def test_instructions_that_are_put_together_of_many_texts(tmp_path: Path) -> Non
     words = [f"Rule {number}." for number in range(12)]
     code = f"from pydantic_ai import Agent\nx = Agent('m', instructions={' + '.join(map(repr, words))})\n"
     assert only(tmp_path, {"bot.py": code}).instructions == "".join(words)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from fastapi import FastAPI\nfrom models import Body\nx = FastAPI()\nclass Body(Body):\n    message: str\n"
+        "@x.post('/chat')\ndef chat(body: Body):\n    return {'answer': 1}\n",
+        "from pydantic_ai import Agent\nclass Deps:\n    parent: 'Deps'\nx = Agent('m', deps_type=Deps)\n",
+        "from langgraph.graph import StateGraph\nclass State(State):\n    q: str\nx = StateGraph(State).compile()\n",
+    ],
+)
+def test_classes_that_are_made_of_themselves(tmp_path: Path, code: str) -> None:
+    assert only(tmp_path, {"bot.py": code}).file == "bot.py"

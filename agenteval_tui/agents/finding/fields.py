@@ -38,15 +38,18 @@ class ClassField(Struct, frozen=True):
     has_default: bool
 
 
-def fields_of(modules: Modules, module: Module, node: ast.expr | None) -> tuple[Module, list[ClassField]] | None:
+def fields_of(
+    modules: Modules, module: Module, node: ast.expr | None, depth: int = 0
+) -> tuple[Module, list[ClassField]] | None:
     """The fields of the class that an expression names, those of its bases first; None if it isn't in the project."""
     place = modules.value(module, node)
-    if place is None or not isinstance(place[1], ast.ClassDef):
+    # `class Body(Body)` extends a class of another module that has its name: here it seems to be its own base.
+    if place is None or not isinstance(place[1], ast.ClassDef) or depth > _DEEPEST:
         return None
     where, cls = place[0], place[1]
     fields: dict[str, ClassField] = {}
     for base in cls.bases:
-        inherited = fields_of(modules, where, base)
+        inherited = fields_of(modules, where, base, depth + 1)
         if inherited is not None:
             fields.update({field.name: field for field in inherited[1]})
         elif where.qualified(base).rpartition(".")[2] in ("MessagesState", "AgentState", "CopilotKitState"):
@@ -72,7 +75,7 @@ def _is_required(value: ast.expr) -> bool:
     return not any(word.arg in ("default", "default_factory", "init") for word in value.keywords)
 
 
-def placeholder(modules: Modules, module: Module, annotation: ast.expr | None) -> tuple[bool, Any]:
+def placeholder(modules: Modules, module: Module, annotation: ast.expr | None, depth: int = 0) -> tuple[bool, Any]:
     """(whether a value can be written for this type, the value)."""
     if annotation is None:
         return True, "example"
@@ -92,15 +95,15 @@ def placeholder(modules: Modules, module: Module, annotation: ast.expr | None) -
         if outer == "Literal":
             return True, inner.value if isinstance(inner, ast.Constant) else None
         if outer == "Annotated":
-            return placeholder(modules, module, inner)
+            return placeholder(modules, module, inner, depth + 1)
         if outer in _SIMPLE:
             return True, _SIMPLE[outer]
-    fields = fields_of(modules, module, annotation)
+    fields = fields_of(modules, module, annotation) if depth <= _DEEPEST else None
     if fields is not None:
         values = {}
         for field in fields[1]:
             if not field.has_default:
-                can, value = placeholder(modules, fields[0], field.annotation)
+                can, value = placeholder(modules, fields[0], field.annotation, depth + 1)
                 if not can:
                     return False, None
                 values[field.name] = value
