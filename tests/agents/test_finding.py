@@ -1149,3 +1149,10 @@ def test_instructions_that_are_put_together_of_many_texts(tmp_path: Path) -> Non
 )
 def test_classes_that_are_made_of_themselves(tmp_path: Path, code: str) -> None:
     assert only(tmp_path, {"bot.py": code}).file == "bot.py"
+
+
+def test_a_text_that_looks_like_a_module_but_is_too_long_for_a_file(tmp_path: Path) -> None:
+    token = ".".join("x" * 300 for _ in range(3))
+    code = f"import importlib\nimport flow\nif __name__ == '__main__':\n    importlib.import_module('{token}')\n"
+    flow = "import openai\ndef go():\n    openai.OpenAI().chat.completions.create()\n"
+    assert only(tmp_path, {"run.py": code, "flow.py": flow}).file == "run.py"

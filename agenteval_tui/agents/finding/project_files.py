@@ -100,7 +100,10 @@ class ProjectFiles:
     def has(self, path: str) -> bool:
         """Whether there is such a file or folder."""
         if path not in self._there:
-            self._there[path] = (self.root / path).exists()
+            try:
+                self._there[path] = (self.root / path).exists()
+            except OSError:  # the name is too long for a file
+                self._there[path] = False
         return self._there[path]
 
     def project_of(self, path: str) -> str:
