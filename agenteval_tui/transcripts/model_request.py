@@ -325,7 +325,9 @@ def files_of(message: Mapping[str, Any]) -> str:
 
 def _calls_text(message: Mapping[str, Any]) -> str:
     calls = message.get("tool_calls")
-    functions = (
-        [call.get("function") or {} for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return ", ".join(
+        f"{function.get('name')}({function.get('arguments')})"
+        for function in functions
+        if isinstance(function, Mapping)
     )
-    return ", ".join(f"{function.get('name')}({function.get('arguments')})" for function in functions)

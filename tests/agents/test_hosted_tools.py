@@ -124,6 +124,14 @@ def test_the_blocks_of_a_message() -> None:
     assert reply.calls == []
 
 
+def test_a_call_and_its_answer_without_an_id_belong_together() -> None:
+    call, answer = (
+        {key: value for key, value in block.items() if "id" not in key} for block in MESSAGE["content"][1:3]
+    )
+    told = {**MESSAGE, "content": [call, answer]}
+    assert _events(MessagesReply(), told) == [("web_search", '{"query": "x"}', "found")]
+
+
 def test_a_call_that_the_server_has_not_answered_is_there() -> None:
     told = {**MESSAGE, "content": MESSAGE["content"][:2], "stop_reason": "pause_turn"}
     assert _events(MessagesReply(), told) == [("web_search", '{"query": "x"}', None)]

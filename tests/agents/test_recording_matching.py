@@ -228,3 +228,16 @@ def test_what_does_not_fit_onto_the_disk_leaves_the_cassette_as_it_was(tmp_path:
     path.write_bytes(before.rstrip())
     append(path, [Exchange(asked("c"), said("d"))])
     assert len(read(path).exchanges) == 2
+
+
+def test_a_request_with_a_call_that_is_none_is_a_miss_as_any_other() -> None:
+    def odd(function: object) -> Question:
+        call = {"id": "c", "type": "function", "function": function}
+        result = {"role": "tool", "tool_call_id": "c", "content": "r"}
+        messages = [{"role": "assistant", "content": None, "tool_calls": [call]}, result]
+        return Question("POST", CHAT, {}, {"model": "m", "messages": messages})
+
+    recorded = Exchange(odd({"name": "f", "arguments": "{}"}), said("1"))
+    answer = Playback(Cassette((recorded,))).answer(odd("f"))
+    assert isinstance(answer, Miss)
+    assert answer.nearest == 1

@@ -257,7 +257,7 @@ class MessagesReply(ModelReply):
             yield from self.take_name(self._calls_at[place], block.get("name"))
         # The answer of a tool that the server runs is a block of its own: the call is told with it.
         elif string(kind).endswith("tool_result") and string(block.get("tool_use_id")) in self._hosted:
-            called_at = self._hosted.pop(string(block["tool_use_id"]))
+            called_at = self._hosted.pop(string(block.get("tool_use_id")))
             yield from self._tell_hosted(called_at, block)
         elif kind in _HOSTED:
             self._hosted[string(block.get("id"))] = place
