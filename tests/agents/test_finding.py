@@ -344,6 +344,25 @@ def test_classes_that_wrap_an_agent_or_a_model(tmp_path: Path) -> None:
         assert agents_of(tmp_path / str(number), {"agent.py": text}) == [], text
 
 
+def test_a_class_that_is_made_with_plain_values(tmp_path: Path) -> None:
+    code = (
+        "from anthropic import Anthropic\n"
+        "class Agent:\n    def __init__(self, name: str, turns: int, tools: list | None = None{more}):\n"
+        "        self.client = Anthropic()\n"
+        "    def run(self, text):\n        return self.client.messages.create(model='m', messages=[text])\n"
+    )
+    agent = only(tmp_path / "a", {"desk.py": code.format(more="")})
+    settings = {"name": "example", "turns": 1}
+    assert agent.config == {"kind": "python", "callable": "desk.py:Agent", "capture": "model", "settings": settings}
+    path, _ = write_first_suite(agent, tmp_path / "a")
+    assert "# `name` in its settings is only an example: write what your agent needs there." in path.read_text()
+    assert agents_of(tmp_path / "b", {"desk.py": code.format(more=", *, index: Index")}) == []
+    # What the project itself makes of it is better known.
+    main = "from desk import Agent\nagent = Agent('Ben', 3)\nprint(agent.run('Who are you?'))\n"
+    agent = only(tmp_path / "c", {"desk.py": code.format(more=""), "main.py": main})
+    assert (agent.sign, agent.config["settings"]) == (Sign.METHOD, {"name": "Ben", "turns": 3})
+
+
 def test_crews_get_the_inputs_of_their_project(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": "",
@@ -1102,7 +1121,7 @@ def test_a_graph_that_takes_no_messages_although_its_state_has_some(
     text = f"{STATES}builder = StateGraph({arguments})\ngraph = builder.compile()\n"
     agent = only(tmp_path, {"pyproject.toml": "", "graph.py": text})
     assert {name: value for name, value in agent.config.items() if name in ("input", "output")} == config
-    assert agent.examples == (("schema",) if "schema" in config.get("input", {}) else ())
+    assert agent.examples == (("input.schema",) if "schema" in config.get("input", {}) else ())
     path, suite = write_first_suite(agent, tmp_path)
     assert suite.suite is not None
     assert ("# `schema` in its input is only an example" in path.read_text()) == bool(agent.examples)

@@ -39,7 +39,8 @@ def write_first_suite(agent: FoundAgent, root: Path, path: Path | None = None) -
     for field in agent.incomplete:
         head.append(f"# Its context needs `{field}`: write `context: package.module:function` to make it.")
     for field in agent.examples:
-        head.append(f"# `{field}` in its input is only an example: write what your agent needs there.")
+        option, _, name = field.partition(".")
+        head.append(f"# `{name}` in its {option} is only an example: write what your agent needs there.")
     document: dict[str, Any] = {"name": agent.name, "agent": agent.name}
     if agent.services:
         document["services"] = dict(agent.services)

@@ -277,7 +277,7 @@ class PythonAgents:
                 if can and not field.has_default and field.name != into:
                     values[field.name] = value
         result_names = [field.name for field in results[1]]
-        others = tuple(name for name in values if name != into)
+        others = tuple(f"input.{name}" for name in values if name != into)
         if "messages" in result_names:
             return {"input": values}, others
         rest = [name for name in result_names if name != into] or result_names
@@ -333,10 +333,13 @@ class PythonAgents:
                 config, docstring = {"capture": "model"}, ast.get_docstring(cls)
                 yield self._agent(module, own, node, None, sign, framework=library, config=config, said=docstring)
 
-    def _is_asked(self, module: Module, cls: ast.ClassDef, *, is_made: bool) -> bool:
+    def _is_asked(
+        self, module: Module, cls: ast.ClassDef, *, is_made: bool, settings: dict[str, Any] | None = None
+    ) -> bool:
         """Whether this class wraps a model or an agent: it is made with nothing, or by the module, and has a method to
-        ask it. One with abstract methods isn't an agent, but its subclasses are; one that adapts a model to a framework
-        is neither."""
+        ask it. With `settings`, it may also be made with plain values, of which examples are put there. One with
+        abstract methods isn't an agent, but its subclasses are; one that adapts a model to a framework is neither.
+        """
         line = list(self._line(module, cls))
         if any(module.qualified(base).endswith(_MODELS) for module, each in line for base in each.bases):
             return False
@@ -345,14 +348,33 @@ class PythonAgents:
             return False
         ask = next((methods[name] for name in _WAYS if name in methods), None)
         init = methods.get("__init__")
-        needs_nothing = init is None or [node.arg for node in needed(init)] == ["self"]
-        if ask is None or not (is_made or needs_nothing) or len(needed(ask)) != 2 or not _gives(ask):
+        is_ready = is_made or init is None or [node.arg for node in needed(init)] == ["self"]
+        if settings is not None and init is not None and not is_ready:
+            settings.update(_example_settings(self._modules, module, init))
+            is_ready = bool(settings)
+        if ask is None or not is_ready or len(needed(ask)) != 2 or not _gives(ask):
             return False
         return any(
             self._asks(module, each)
             or any(self._frameworks.maker_of(module, call.func) is not None for call in module.calls_in(each))
             for module, each in line
         )
+
+    def made_with_settings(self, read: Sequence[Module]) -> Iterator[FoundAgent]:
+        """Classes of the modules `read` that ask a model, and are made with plain values."""
+        for module in read:
+            library = self._sdk(module)
+            for name, cls in module.classes.items() if library else ():
+                settings: dict[str, Any] = {}
+                if name.startswith("_") or name.endswith(("Model", "Tool", "Client", "Driver", *_MODELS)):
+                    continue
+                if not self._is_asked(module, cls, is_made=False, settings=settings) or not settings:
+                    continue
+                config, docstring = {"capture": "model", "settings": settings}, ast.get_docstring(cls)
+                agent = self._agent(
+                    module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=docstring
+                )
+                yield structs.replace(agent, examples=tuple(f"settings.{each}" for each in settings))
 
     def _line(self, module: Module, cls: ast.ClassDef, depth: int = 0) -> Iterator[tuple[Module, ast.ClassDef]]:
         """The class, then the classes of the project that it is made of."""
@@ -621,6 +643,16 @@ def _needs_nothing(function: Function) -> bool:
 
 def _is_tool(function: Function) -> bool:
     return any("tool" in code_of(node).lower() for node in function.decorator_list)
+
+
+def _example_settings(modules: Modules, module: Module, init: Function) -> dict[str, Any]:
+    """Examples of what an object must be made with; {} where it needs more than texts, numbers and the like."""
+    settings = {}
+    for node in needed(init)[1:]:
+        if node.annotation is None or ast.unparse(node.annotation) not in ("str", "int", "float", "bool"):
+            return {}
+        settings[node.arg] = placeholder(modules, module, node.annotation)[1]
+    return settings
 
 
 def _gives(function: Function) -> bool:

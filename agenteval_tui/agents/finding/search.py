@@ -83,6 +83,12 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         # Of a class that is an agent itself, methods are none.
         if _in_module(str(agent.config["callable"])).rpartition(".")[0] not in named:
             agents.append(agent)
+    # Of a class that the project makes and asks, what it is made with is known.
+    taken = {_in_module(str(agent.config.get("callable"))) for agent in agents}
+    taken |= {name.rpartition(".")[0] for name in taken}
+    for agent in python.made_with_settings(read):
+        if _in_module(str(agent.config["callable"])) not in taken:
+            agents.append(agent)
     if all(agent.sign in (Sign.PROGRAM, Sign.SERVER) for agent in agents):
         # A function with a parameter of any name is taken for an agent only where nothing else is.
         agents += python.asked(read, paths, functions=True)
@@ -125,7 +131,8 @@ def _rank(agent: FoundAgent) -> tuple[int, int, int, int, int, str, int]:
     depth = agent.file.count("/")
     # What takes messages is more likely to be what a person talks to than a graph with another state, an index say.
     order = _ORDER.index(agent.sign), int("input" in agent.config)
-    return (int(agent.is_part), int(bool(agent.incomplete)), *order, depth, agent.file, agent.line)
+    needs = bool(agent.incomplete) or any(name.startswith("settings.") for name in agent.examples)
+    return (int(agent.is_part), int(needs), *order, depth, agent.file, agent.line)
 
 
 def _named_apart(agents: list[FoundAgent]) -> list[FoundAgent]:
