@@ -44,13 +44,16 @@ from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
 from agenteval_tui.analysis.setup_changes import JUDGING, Pair, SetupChange, setup_changes
 from agenteval_tui.analysis.statistics import (
     FEW,
+    Z95,
     Interval,
     PairedCounts,
+    clustered_standard_error,
     consistent_interval,
     fisher_exact,
     mcnemar_exact,
     mean,
     newcombe,
+    normal_below,
     paired_bootstrap,
     paired_counts,
     spread_out,
@@ -705,11 +708,9 @@ def _interval(differences: Sequence[float], seed: int) -> Interval | None:
 
 
 def _normal(differences: Sequence[float]) -> Interval:
-    n, middle = len(differences), _mean(differences)
-    half = 1.959963984540054 * math.sqrt(
-        math.fsum((difference - middle) ** 2 for difference in differences) / (n - 1) / n
-    )
-    return middle - half, middle + half
+    middle, error = _mean(differences), clustered_standard_error(differences)
+    assert error is not None
+    return middle - Z95 * error, middle + Z95 * error
 
 
 def _sign_flip(differences: Sequence[float], seed: int) -> float:
@@ -717,7 +718,7 @@ def _sign_flip(differences: Sequence[float], seed: int) -> float:
     moved = [difference for difference in differences if difference]
     if len(moved) < _MANY:
         return sign_flip(differences, seed=seed)
-    return math.erfc(abs(math.fsum(moved)) / math.sqrt(2 * math.fsum(difference * difference for difference in moved)))
+    return 2 * normal_below(-abs(math.fsum(moved)) / math.hypot(*moved))
 
 
 def row_changes(

@@ -9,11 +9,9 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from agenteval_tui.analysis.statistics import fisher_exact, incomplete_beta
+from agenteval_tui.analysis.statistics import SIGNIFICANT, Z95, fisher_exact, incomplete_beta, normal_below
 
-ALPHA = 0.05
 POWER = 0.8
-_Z_ALPHA = 1.959963984540054  # the standard normal's 97.5 % point
 _EXACT_PAIRS = 1_000
 _EXACT_RUNS = 40  # of each side, for Fisher's test: all tables are tried
 _STEPS = 40  # of a bisection
@@ -95,7 +93,7 @@ def _needed(pairs: int) -> tuple[int, ...]:
     counts: list[int] = []
     worse = 0
     for flips in range(pairs + 1):
-        while worse <= flips and (2 * worse <= flips or _two_sided(worse, flips) > ALPHA):
+        while worse <= flips and (2 * worse <= flips or _two_sided(worse, flips) > SIGNIFICANT):
             worse += 1
         counts.append(worse)
     return tuple(counts)
@@ -145,7 +143,7 @@ def _power_large(pairs: int, drop: float, back: float) -> float:
     spread = flips - drop * drop
     if spread <= 0:
         return 1.0
-    return _normal((drop * math.sqrt(pairs) - _Z_ALPHA * math.sqrt(flips)) / math.sqrt(spread))
+    return normal_below((drop * math.sqrt(pairs) - Z95 * math.sqrt(flips)) / math.sqrt(spread))
 
 
 # Unpaired
@@ -158,7 +156,7 @@ def _rejected(runs_a: int, runs_b: int) -> tuple[tuple[int, int], ...]:
         (passed, other)
         for passed in range(runs_a + 1)
         for other in range(runs_b + 1)
-        if other * runs_a < passed * runs_b and fisher_exact(passed, runs_a, other, runs_b) <= ALPHA
+        if other * runs_a < passed * runs_b and fisher_exact(passed, runs_a, other, runs_b) <= SIGNIFICANT
     )
 
 
@@ -179,9 +177,5 @@ def _power_unpaired_large(each: float, rate_a: float, rate_b: float) -> float:
         return 0.0
     if spread <= 0:
         return 1.0
-    reached = drop * math.sqrt(corrected) - _Z_ALPHA * math.sqrt(2 * middle * (1 - middle))
-    return _normal(reached / math.sqrt(spread))
-
-
-def _normal(z: float) -> float:
-    return 0.5 * math.erfc(-z / math.sqrt(2))
+    reached = drop * math.sqrt(corrected) - Z95 * math.sqrt(2 * middle * (1 - middle))
+    return normal_below(reached / math.sqrt(spread))

@@ -359,6 +359,11 @@ def _check_k(k: int, n: int) -> None:
 # Distribution functions that the standard library lacks
 
 
+def normal_below(z: float) -> float:
+    """The chance that a standard normal number is below `z`."""
+    return 0.5 * math.erfc(-z / math.sqrt(2))
+
+
 @lru_cache(maxsize=2048)
 def student_t_quantile(probability: float, degrees: int) -> float:
     """The value that Student's t with `degrees` degrees of freedom stays below with `probability` (0.5..1).

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.statistics import normal_below
+
 _EXACT = 1_500
 """How much the number of passes may vary in all for the exact distribution; the normal one says the same from there
 on, and takes no time."""
@@ -99,4 +101,4 @@ def _normal(cases: Sequence[PassCounts]) -> float:
         expected += case.now_n * case.passed / runs
         variance += case.was_n * case.now_n * case.passed * (runs - case.passed) / (runs**2 * (runs - 1))
     distance = sum(case.now_passed for case in cases) + 0.5 - expected
-    return 0.5 * math.erfc(-distance / math.sqrt(2 * variance))
+    return normal_below(distance / math.sqrt(variance))
