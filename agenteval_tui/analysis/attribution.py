@@ -277,9 +277,8 @@ def _of_criterion(
     if specs[0] is None or specs[1] is None:
         return _named(attribution, "unknown", "version_unknown", by=now.source or was.source)
     same = specs[0].hash == specs[1].hash and old.row.variables == new.row.variables
-    alike = not align(old.transcript, new.transcript).differences
     if same:
-        return _same_criterion(attribution, specs[1], old, new, alike=alike)
+        return _same_criterion(attribution, specs[1], old, new)
     # Of both runs: where only a threshold changed, the question is the same, and its answer is stored with either run.
     replies = (*old.replies, *new.replies)
     crossed = (
@@ -306,22 +305,26 @@ _CROSSWISE: dict[tuple[bool, bool], tuple[Who, ReasonCode]] = {
 
 
 def _same_criterion(
-    attribution: Attribution[Reason], spec: CriterionSpec, old: _Stored, new: _Stored, *, alike: bool
+    attribution: Attribution[Reason], spec: CriterionSpec, old: _Stored, new: _Stored
 ) -> Attribution[Reason]:
     """The same version and the same variables judged both."""
     asks = compile_criterion(spec).asks
-    if alike:
-        return (
-            _named(attribution, "judge noise", "judged_otherwise")
-            if asks
-            else _named(attribution, "agent", "measured_otherwise")
-        )
+    if not align(old.transcript, new.transcript).differences:
+        return _of_alike(attribution, asks=asks)
     # The judge is noisy if it ever contradicted itself about one of the two outputs.
     for run, output in ((new, "new"), (old, "old")) if asks else ():
         passed, times = _asked_again(spec, run)
         if 0 < passed < times:
             return _named(attribution, "judge noise", "judge_varies", output=output, times=times, passed=passed)
     return _named(attribution, "agent", "output_changed")
+
+
+def _of_alike(attribution: Attribution[Reason], *, asks: bool) -> Attribution[Reason]:
+    """The outputs and the rules are the same: a judge said something else, or what is measured around them (time, cost)
+    was different."""
+    if asks:
+        return _named(attribution, "judge noise", "judged_otherwise")
+    return _named(attribution, "agent", "measured_otherwise")
 
 
 def _judged(
@@ -418,9 +421,7 @@ def _by_score(store: Store, attribution: Attribution[Reason], old: _Stored, new:
         return _named(attribution, "agent", "score_moved")
     moved = [now for was, now in _matched(old, new) if was is not None and now is not None and was.score != now.score]
     specs = [spec for result in moved if (spec := _spec(store, result)) is not None]
-    if any(compile_criterion(spec).asks for spec in specs):
-        return _named(attribution, "judge noise", "judged_otherwise")
-    return _named(attribution, "agent", "measured_otherwise")
+    return _of_alike(attribution, asks=any(compile_criterion(spec).asks for spec in specs))
 
 
 # The rules of a test
