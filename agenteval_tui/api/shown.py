@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agenteval_tui.views.markdown import markdown
-from agenteval_tui.views.model import OUTCOMES, Column, Paragraph, Row, Span, Table, Text, View, text
+from agenteval_tui.views.model import Column, Paragraph, Row, Span, Table, Text, View, outcome_sign, text
 from agenteval_tui.views.terminal import plain_text
 
 
@@ -32,7 +32,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str | Span]], *, more: s
 
 def outcome_cell(outcome: str) -> Span:
     """An outcome with its sign, in its colour."""
-    sign, token = OUTCOMES.get(outcome, ("·", "dim"))
+    sign, token = outcome_sign(outcome)
     return f"{sign} {outcome}", token
 
 

@@ -18,8 +18,8 @@ from msgspec import to_builtins
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import InfrastructureError
 from agenteval_tui.core.json_values import with_leaves
-from agenteval_tui.views import terminal
-from agenteval_tui.views.model import ASCII, OUTCOMES, Text, View
+from agenteval_tui.views import model, terminal
+from agenteval_tui.views.model import ASCII, Text, View
 
 Style = Literal["", "good", "bad", "broken", "warn", "dim", "bold"]
 
@@ -49,8 +49,6 @@ _TOKENS: dict[str, Style] = {
 # What GitHub's runner takes for a command anywhere in a log; an agent's answer must not be one.
 _COMMANDS = re.compile(r"^(\s*):(?=:)|##(?=\[)", re.MULTILINE)
 _STATUS_S = 0.1  # seconds between two versions of the bottom line
-SIGNS = {outcome: sign for outcome, (sign, _) in OUTCOMES.items()}
-STYLES = {outcome: _TOKENS[token] for outcome, (_, token) in OUTCOMES.items()}
 
 
 class Output:
@@ -95,9 +93,8 @@ class Output:
 
     def view(self, view: View) -> None:
         """Print a view; its tables are cut to the width."""
-        for words in terminal.lines(view, self.width):
-            parts = ((part.translate(ASCII) if self.ascii_only else part, tokens) for part, tokens in words)
-            self.line(*((part, _style(tokens)) for part, tokens in parts))
+        for line in terminal.lines(view, self.width):
+            self.text(line)
 
     def prompt(self, text: str) -> None:
         """Print the beginning of a line that a person will end."""
@@ -181,6 +178,12 @@ class Output:
         if not gone and self._needed:
             reason = error.strerror or str(error)
             raise InfrastructureError(f"the output can't be written: {reason}") from error
+
+
+def outcome_sign(outcome: str) -> tuple[str, Style]:
+    """The sign of how a run ended, and its style; a dim dot for a run that has not ended."""
+    sign, token = model.outcome_sign(outcome)
+    return sign, _TOKENS[token]
 
 
 def _style(tokens: str) -> Style:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
-from agenteval_tui.cli.output import SIGNS, STYLES, Output, Style
+from agenteval_tui.cli.output import Output, Style, outcome_sign
 from agenteval_tui.core.display import both_ends, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars, duration
@@ -137,7 +137,8 @@ class RunProgress:
         self._out.status("")
         if self._dropped:
             many = "1 run was" if self._dropped == 1 else f"{self._dropped:,} runs were"
-            self._line((f"{SIGNS.get('cancelled', '·')} {many} cancelled", STYLES.get("cancelled", "dim")))
+            sign, style = outcome_sign("cancelled")
+            self._line((f"{sign} {many} cancelled", style))
             self._dropped = 0
 
     def _begin(self) -> None:
@@ -232,9 +233,9 @@ class RunProgress:
         missing = not_made_sentence(sum(run.not_made for run in ended))
         slowest = max((run.duration_ms or 0 for run in ended), default=0)
         self._line(
-            (SIGNS.get(status, "·"), STYLES.get(status, "dim")),
+            outcome_sign(status),
             f" {one_line(test.name)}  ",
-            (share, STYLES.get(status, "dim")),
+            (share, outcome_sign(status)[1]),
             (f"  {duration(slowest)}", "dim"),
             (f"  {skipped} not needed" if skipped else "", "dim"),
             (f"  {missing}" if missing else "", "warn"),
@@ -283,7 +284,7 @@ class RunProgress:
             )
             self._line(
                 "    ",
-                (SIGNS.get(run.status, "·"), STYLES.get(run.status, "dim")),
+                outcome_sign(run.status),
                 f" run {run.ref.repetition}: {run.status}",
                 (f"  {run.ref.run}  {'  '.join(part for part in parts if part)}", "dim"),
             )
@@ -296,9 +297,8 @@ class RunProgress:
                 same.setdefault((run.error, run.failed), []).append(run)
         for (error, _), alike in same.items():
             numbers = ", ".join(str(run.ref.repetition) for run in alike)
-            style: Style = STYLES.get(alike[0].status, "dim")
-            which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}"
-            self._line("    ", (f"{which}: {alike[0].status}", style), (f"  {alike[0].ref.run}", "dim"))
+            which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}: {alike[0].status}"
+            self._line("    ", (which, outcome_sign(alike[0].status)[1]), (f"  {alike[0].ref.run}", "dim"))
             if error:
                 self._error(error, alike)
             elif results := self._known.results(alike[0].ref.run):

@@ -20,7 +20,7 @@ from agenteval_tui.runs.events import AroundProblem
 from agenteval_tui.suites.commits import Commit
 from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.fork_origin import origin_text
-from agenteval_tui.views.model import OUTCOMES, Span, Text, View, paragraphs, plain, text
+from agenteval_tui.views.model import Span, Text, View, outcome_sign, outcome_text, paragraphs, plain, text
 
 _MOST_ERRORS = 5
 _MOST_NAMES = 4
@@ -102,7 +102,7 @@ def run_lines(rows: Sequence[RunRow], *, with_suite: bool = False) -> list[Text]
 def _run_line(row: RunRow, reason: str, suite: str) -> Text:
     name = row.test_id + (f" [{row.variation}]" if row.variation else "") + (f" #{row.row_label}" if row.row else "")
     return text(
-        OUTCOMES.get(row.status, ("·", "dim")),
+        outcome_sign(row.status),
         f" {row.id}  {one_line(name, 36):<36} {row.repetition:>3} {numbers.duration(row.duration_ms):>8}",
         (f"  {reason}" if reason else "", "dim"),
         (f"  {one_line(suite)}" if suite else "", "dim"),
@@ -113,7 +113,7 @@ def run_head(row: RunRow) -> View:
     """A run over its transcript: what was tested, how it ended, where it is from, and when."""
     when = ", ".join(filter(None, (numbers.moment(row.started_ms), numbers.duration(row.duration_ms))))
     missing = not_made_sentence(row.checks_not_made)
-    status = (row.status, OUTCOMES.get(row.status, ("", "dim"))[1])
+    status = outcome_text(row.status)
     about = (f", {plain(place_of(row))}, {when}", "dim")
     head = text((one_line(row.test_name), "bold"), (f"  {row.id}", "dim"))
     continued = text((origin_text(row), "accent"))

@@ -14,7 +14,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.views import model
 from agenteval_tui.views.fork_origin import branch_text
-from agenteval_tui.views.model import OUTCOMES, Column, Paragraph, Row, Table, View, text
+from agenteval_tui.views.model import Column, Paragraph, Row, Table, View, outcome_sign, text
 from agenteval_tui.views.plan import about_text
 from agenteval_tui.views.trends import interval_text
 
@@ -98,7 +98,7 @@ def forks_view(forks: Forks) -> View:
 
 
 def _row(name: str, status: str, passed: int, decided: int, interval: Interval | None, why: str, key: str) -> Row:
-    sign, token = OUTCOMES.get(status, ("·", "dim"))
+    sign, token = outcome_sign(status)
     rate = numbers.percent(passed / decided) if decided else ""
     between = interval_text(interval) if decided else ""
     counted = f"{passed}/{decided}" if decided else ""

@@ -55,9 +55,14 @@ ASCII = str.maketrans(
 """The signs of views and states where a medium has ASCII only."""
 
 
+def outcome_sign(outcome: str) -> Span:
+    """The sign of how a run ended, with what it means; a dot for a run that has not ended."""
+    return OUTCOMES.get(outcome, ("·", "dim"))
+
+
 def outcome_text(outcome: str) -> Span:
     """An outcome with what it means."""
-    return outcome, OUTCOMES.get(outcome, ("", "dim"))[1]
+    return outcome, outcome_sign(outcome)[1]
 
 
 def text(*parts: str | Span) -> Text:

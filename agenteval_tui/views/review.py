@@ -13,11 +13,11 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.label import feedback_view, labels_view
 from agenteval_tui.views.model import (
-    OUTCOMES,
     Fact,
     Facts,
     Paragraph,
     View,
+    outcome_sign,
     outcome_text,
     paragraphs,
     plain,
@@ -58,7 +58,7 @@ def waiting_view(items: Sequence[QueueItem]) -> View:
 def question_view(item: QueueItem, comment: str = "") -> View:
     """What is asked of one thing: the criterion, why it is looked at, the question, and the `comment` that goes with
     the next verdict."""
-    sign, token = OUTCOMES.get(item.status, ("·", "dim"))
+    sign, token = outcome_sign(item.status)
     name = one_line(item.criterion or "the run as a whole", 80)
     return (
         Paragraph(text((f"{sign} ", token), (name, "bold"), (f"   {WHY[item.why][1]}", "warn"))),

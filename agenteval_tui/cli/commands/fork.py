@@ -18,7 +18,7 @@ from agenteval_tui.cli.continuation_options import Asking, agree_to_price, conti
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES
+from agenteval_tui.cli.output import outcome_sign
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
@@ -269,6 +269,6 @@ class _Continuations:
         branch = self.oracle.branches.get(event.run, 0)
         question = self._questions[branch]
         named = f"{one_line(question.label or f'branch {branch + 1}', 40)}: " if len(self._questions) > 1 else ""
-        sign = SIGNS.get(event.outcome, "·")
+        sign, style = outcome_sign(event.outcome)
         failed = f"  {one_line(event.failed[0][0], 80)}" if event.failed else ""
-        self._out.line((f"  {sign} ", STYLES.get(event.outcome, "dim")), f"{named}{event.outcome}", (failed, "dim"))
+        self._out.line((f"  {sign} ", style), f"{named}{event.outcome}", (failed, "dim"))

@@ -26,7 +26,7 @@ from agenteval_tui.analysis.regrade import (
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES, Output
+from agenteval_tui.cli.output import Output, outcome_sign
 from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.cli.standard_input import (
@@ -59,6 +59,7 @@ from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.trust_check import check_asking
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import results_in_short
+from agenteval_tui.views.model import OUTCOMES
 
 _File = click.Path(path_type=Path, allow_dash=True)
 
@@ -275,7 +276,7 @@ def _grade_one(
         score = "" if verdict.score is None else f", score {verdict.score:.2f}"
         missing = not_made(verdict.results) if verdict.outcome is not Outcome.ERROR else 0
         out.line(
-            (str(verdict.outcome), STYLES.get(str(verdict.outcome), "dim")),
+            (str(verdict.outcome), outcome_sign(verdict.outcome)[1]),
             score,
             (f"  {not_made_sentence(missing)}" if missing else "", "warn"),
         )
@@ -303,7 +304,7 @@ def _grade_several(
         if as_json:
             invocation.out.json_line(_results(verdict.results))
             continue
-        invocation.out.line((SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")), f" {run.label}: {outcome}")
+        invocation.out.line(outcome_sign(outcome), f" {run.label}: {outcome}")
         invocation.out.view(results_in_short(verdict.results, missed=True, indent=2))
     if not counts:
         raise AgentevalError("there are no transcripts in this file", where=name)
@@ -399,7 +400,7 @@ def _print_run(out: Output, regraded: RegradeResult) -> None:
     theirs = [f"{result.criterion}: {result.outcome}" for result in regraded.foreign]
     differs = regraded.foreign_outcome is not None and regraded.foreign_outcome is not regraded.verdict.outcome
     out.line(
-        (SIGNS.get(outcome, "·"), STYLES.get(outcome, "dim")),
+        outcome_sign(outcome),
         f" {one_line(regraded.row.test_id, 40)} #{regraded.row.repetition}: {outcome}  ",
         (one_line("; ".join(theirs), 100), "warn" if differs else "dim"),
         (f"  {regraded.row.id}", "dim"),
@@ -408,7 +409,7 @@ def _print_run(out: Output, regraded: RegradeResult) -> None:
 
 
 def _print_counts(out: Output, counts: Mapping[str, int]) -> None:
-    order = [key for key in SIGNS if counts.get(key)]
+    order = [key for key in OUTCOMES if counts.get(key)]
     numbers = ", ".join(f"{counts[key]} {'in error' if key == 'error' else key.replace('_', ' ')}" for key in order)
     out.line(f"{numbers} of {count(sum(counts.values()), 'transcript')}")
 

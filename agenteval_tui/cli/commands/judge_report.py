@@ -20,7 +20,7 @@ from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.cli.output import STYLES, Output
+from agenteval_tui.cli.output import Output, outcome_sign
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -229,8 +229,8 @@ def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_js
         out.json(judge_replies(row.id, result, label, own))
         return 0
     score = "" if result.score is None else f", score {result.score:.2f}"
-    outcome = str(result.outcome)
-    out.line((f"{one_line(result.criterion)}: {outcome}{score}", STYLES.get(outcome, "bold")), (f"  {row.id}", "dim"))
+    head = f"{one_line(result.criterion)}: {result.outcome}{score}"
+    out.line((head, outcome_sign(result.outcome)[1]), (f"  {row.id}", "dim"))
     for number, question in enumerate(own, 1):
         used = (
             f", {question.reply.input_tokens} + {question.reply.output_tokens} tokens"

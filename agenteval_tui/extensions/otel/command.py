@@ -12,7 +12,7 @@ from agenteval_tui.analysis.drafted_test import check_place, make_test, stored_r
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
-from agenteval_tui.cli.output import SIGNS, STYLES
+from agenteval_tui.cli.output import outcome_sign
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -155,7 +155,7 @@ def _print(invocation: Invocation, heard: HeardRun) -> None:
     again = " again, with more of it" if heard.again else ""
     size = f"{count(len(transcript.messages), 'message')}, {calls_phrase(transcript)}"
     invocation.out.line(
-        (SIGNS.get(status, "·"), STYLES.get(status, "dim")),
+        outcome_sign(status),
         f" {short_id(planned.id)}  {one_line(planned.agent, 30)}: {one_line(planned.test_name, 60)}{again}",
         (f"  {size}", "dim"),
     )

@@ -63,7 +63,7 @@ from agenteval_tui.views.evidence_comparison import (
     leaves,
 )
 from agenteval_tui.views.label import label_text
-from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, plain, text
+from agenteval_tui.views.model import Column, Row, Table, outcome_sign, plain, text
 from agenteval_tui.views.run_output import has_output, output_lines
 from agenteval_tui.views.state import state_lines
 
@@ -263,7 +263,7 @@ def _test(store: Store, alike: list[RunRow], alone: bool) -> Iterator[str]:
     columns = (Column("repetition", "right"), Column("ended"), *between, Column("why"))
     rows = []
     for row in sorted(divergence.rows.values(), key=lambda row: row.repetition):
-        sign, token = OUTCOMES.get(row.status, ("·", "dim"))
+        sign, token = outcome_sign(row.status)
         why = one_line(row.why or row.error_message, 300) if row.status != "passed" else ""
         parted = (text(_at_fork(divergence, row.id)),) if forked else ()
         rows.append(Row((text(str(row.repetition)), text((f"{sign} {row.status}", token)), *parted, text(why))))
@@ -284,7 +284,7 @@ def _at_fork(divergence: Divergence, run: str) -> str:
 
 def _run(run: StoredRun, blame: Blame | None) -> Iterator[str]:
     row, transcript = run.row, run.transcript
-    sign, token = OUTCOMES.get(row.status, ("·", "dim"))
+    sign, token = outcome_sign(row.status)
     yield f'<section class="run" id="run-{line_html(row.id)}">'
     spent = [count(len(transcript.messages), "message"), calls_phrase(transcript)]
     spent += [seconds(row.duration_ms)] if row.duration_ms is not None else []

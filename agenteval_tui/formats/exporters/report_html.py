@@ -32,7 +32,7 @@ from agenteval_tui.views.causes import causes_table, causes_text, compared_text
 from agenteval_tui.views.comparison import changes_table
 from agenteval_tui.views.evidence import explanation, place_of
 from agenteval_tui.views.label import feedback_table, labels_table
-from agenteval_tui.views.model import OUTCOMES, plain
+from agenteval_tui.views.model import outcome_sign, plain
 from agenteval_tui.views.terminal import plain_text
 
 MOST_FAILURES = 500
@@ -119,7 +119,7 @@ def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
 
 def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
     transcript = store.transcript(row.id)
-    sign, token = OUTCOMES.get(row.status, ("·", "dim"))
+    sign, token = outcome_sign(row.status)
     yield "<section>"
     heading = line_html(f"{row.test_name}: {row.status}")
     yield f'<h3><span class="{token if token in TOKENS else "dim"}">{sign}</span> {heading}</h3>'
