@@ -5,7 +5,7 @@ Each function is for click's `shell_complete`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import click
@@ -39,8 +39,8 @@ def folders(context: click.Context, parameter: click.Parameter, typed: str) -> l
 
 def executions(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """An execution, or `last`."""
-    last = _starting([("last", "the newest execution")], typed)
-    return _items(*last, *_ids(_history(context).executions(), typed))
+    last = _names([("last", "the newest execution")], typed)
+    return [*last, *_ids(_history(context).executions(), typed)]
 
 
 def executions_and_files(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -50,17 +50,17 @@ def executions_and_files(context: click.Context, parameter: click.Parameter, typ
 
 def sides(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """One side of a comparison: an execution, or the baseline."""
-    return [*_items(*_starting([("baseline", "")], typed)), *executions(context, parameter, typed)]
+    return [*_names([("baseline", "")], typed), *executions(context, parameter, typed)]
 
 
 def running(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """An execution that is running."""
-    return _items(*_ids(_history(context).executions(running=True), typed))
+    return _ids(_history(context).executions(running=True), typed)
 
 
 def runs(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """A run, or a test for its newest run."""
-    return [*tests(context, parameter, typed), *_items(*_ids(_history(context).runs(), typed))]
+    return [*tests(context, parameter, typed), *_ids(_history(context).runs(), typed)]
 
 
 def references(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -70,18 +70,18 @@ def references(context: click.Context, parameter: click.Parameter, typed: str) -
 
 def tests(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """A test."""
-    return _items(*_starting([*_written().tests(), *_history(context).tests()], typed))
+    return _names([*_written().tests(), *_history(context).tests()], typed)
 
 
 def agents(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """An agent."""
     users = directories.config_dir() / "agents.yaml"
-    return _items(*_starting([*_written(users).agents(), *_history(context).agents()], typed))
+    return _names([*_written(users).agents(), *_history(context).agents()], typed)
 
 
 def variations(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """A variation."""
-    return _items(*_starting([*_written().variations(), *_history(context).variations()], typed))
+    return _names([*_written().variations(), *_history(context).variations()], typed)
 
 
 def arms(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -91,7 +91,7 @@ def arms(context: click.Context, parameter: click.Parameter, typed: str) -> list
 
 def tags(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
     """A tag."""
-    return _items(*_starting(_written().tags(), typed))
+    return _names(_written().tags(), typed)
 
 
 def _history(context: click.Context) -> KnownNames:
@@ -103,20 +103,12 @@ def _written(agents_file: Path | None = None) -> WrittenNames:
     return WrittenNames(Path(), agents_file)
 
 
-def _items(*named: Named) -> list[CompletionItem]:
-    return [CompletionItem(name, help=about) for name, about in named]
+def _names(named: Iterable[Named], typed: str) -> list[CompletionItem]:
+    return [CompletionItem(name, help=about) for name, about in named if name.startswith(typed)]
 
 
-def _starting(named: Iterable[Named], typed: str) -> Iterator[Named]:
-    return ((name, about) for name, about in named if name.startswith(typed))
-
-
-def _ids(named: Iterable[Named], typed: str) -> Iterator[Named]:
+def _ids(named: Iterable[Named], typed: str) -> list[CompletionItem]:
     """Ids by their short forms, and whole where that is what somebody types. Ids have capital letters only."""
     prefix = typed.upper()
-    for uid, about in named:
-        short = short_id(uid)
-        if short.startswith(prefix):
-            yield short, about
-        elif uid.startswith(prefix):
-            yield uid, about
+    forms = ((next((id_ for id_ in (short_id(uid), uid) if id_.startswith(prefix)), ""), about) for uid, about in named)
+    return [CompletionItem(form, help=about) for form, about in forms if form]

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.cli.declared_options import declared
-from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.invocation import Invocation, allow_one_of, option_group
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.cli.trust_prompt import trust_answer
 from agenteval_tui.core.errors import AgentevalError
@@ -33,29 +33,20 @@ class Asking(Struct, frozen=True):
 
     @classmethod
     def taken(cls, options: dict[str, Any]) -> Asking:
-        """Takes these options out of a command's options. Raises `click.UsageError` if they contradict each other."""
-        asking = cls(*(options.pop(name) for name in cls.__struct_fields__))
-        if asking.price and asking.as_json:
-            raise click.UsageError("--price and --json can't be used together: the document has no price")
-        return asking
+        """Takes these options out of a command's options. Raises `AgentevalError` if they contradict each other."""
+        allow_one_of("price", "as_json")  # the document has no price
+        return cls(*(options.pop(name) for name in cls.__struct_fields__))
 
 
 def continuation_options(kind: type[ContinuationOptions], *, document: str) -> Callable[[F], F]:
     """`--max-cost --concurrency --trust`, as `kind` declares them, and those of `Asking`. `document`: what the JSON
     document holds."""
-    options = (
+    return option_group(
         *(declared(kind, name) for name in ("max_cost", "concurrency", "trust")),
         click.option("--price", is_flag=True, help="Print what it would cost, without asking the agent."),
         click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask before it spends that."),
         click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document: {document}."),
     )
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
 
 
 def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Question]) -> None:

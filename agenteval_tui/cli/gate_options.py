@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from msgspec import Struct
 
 from agenteval_tui.analysis.regression_gate import GateOptions
 from agenteval_tui.cli.exit_codes import read_rate
+from agenteval_tui.cli.invocation import option_group
 from agenteval_tui.core.errors import AgentevalError
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 FAIL_UNDER_OPTION = click.option(
     "--fail-under",
@@ -26,39 +24,35 @@ FAIL_UNDER_TEST_OPTION = click.option(
 )
 
 
-def gate_options(function: F) -> F:
-    """`--baseline --no-regressions --max-drop --no-missing --no-new-failures --set-baseline`."""
-    options = (
-        click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
-        click.option(
-            "--no-regressions",
-            is_flag=True,
-            help="Exit code 1 only when a test, a row or the whole regressed since the baseline.",
-        ),
-        click.option(
-            "--max-drop",
-            metavar="RATE",
-            help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
-        ),
-        click.option(
-            "--no-missing",
-            is_flag=True,
-            help="Exit code 1 when a test or row with a verdict in the baseline has none now.",
-        ),
-        click.option(
-            "--no-new-failures",
-            is_flag=True,
-            help="Exit code 1 when a test or row fails that the baseline doesn't have.",
-        ),
-        click.option(
-            "--set-baseline",
-            is_flag=True,
-            help="If the exit code is 0, make this execution the baseline of the tests that did not get worse.",
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+gate_options = option_group(
+    click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
+    click.option(
+        "--no-regressions",
+        is_flag=True,
+        help="Exit code 1 only when a test, a row or the whole regressed since the baseline.",
+    ),
+    click.option(
+        "--max-drop",
+        metavar="RATE",
+        help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
+    ),
+    click.option(
+        "--no-missing",
+        is_flag=True,
+        help="Exit code 1 when a test or row with a verdict in the baseline has none now.",
+    ),
+    click.option(
+        "--no-new-failures",
+        is_flag=True,
+        help="Exit code 1 when a test or row fails that the baseline doesn't have.",
+    ),
+    click.option(
+        "--set-baseline",
+        is_flag=True,
+        help="If the exit code is 0, make this execution the baseline of the tests that did not get worse.",
+    ),
+)
+"""`--baseline --no-regressions --max-drop --no-missing --no-new-failures --set-baseline`."""
 
 
 class BaselineOptions(Struct, frozen=True):

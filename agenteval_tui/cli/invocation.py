@@ -147,38 +147,50 @@ def _check_loudness(invocation: Invocation) -> None:
         raise AgentevalError("--quiet and --verbose can't be used together", fix="give only one")
 
 
-def common_options(function: F) -> F:
-    """`--quiet`, `--verbose`, `--debug` and `--db`, before the verb and behind it."""
-    function = click.option(
-        "--db",
-        type=click.Path(dir_okay=False, path_type=Path),
-        expose_value=False,
-        callback=_set_db,
-        help="The history file (default: AGENTEVAL_DB, else in your data folder).",
-    )(function)
-    function = click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_debug,
-        help="Show a traceback when the program fails.",
-    )(function)
-    function = click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_verbose,
-        help="Print more: every run, the files read, and the time taken.",
-    )(function)
-    return click.option(
+def option_group(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator; the help lists them in this order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+common_options = option_group(
+    click.option(
         "-q",
         "--quiet",
         is_flag=True,
         expose_value=False,
         callback=_set_quiet,
         help="Print less: problems and the result, without progress, notes and hints.",
-    )(function)
+    ),
+    click.option(
+        "-v",
+        "--verbose",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_verbose,
+        help="Print more: every run, the files read, and the time taken.",
+    ),
+    click.option(
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_debug,
+        help="Show a traceback when the program fails.",
+    ),
+    click.option(
+        "--db",
+        type=click.Path(dir_okay=False, path_type=Path),
+        expose_value=False,
+        callback=_set_db,
+        help="The history file (default: AGENTEVAL_DB, else in your data folder).",
+    ),
+)
+"""`--quiet`, `--verbose`, `--debug` and `--db`, before the verb and behind it."""
 
 
 def _set_everywhere(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -205,6 +217,12 @@ def typed_options(names: Collection[str]) -> list[str]:
     return [
         option.opts[0] for option in options if context.get_parameter_source(option.name) is not ParameterSource.DEFAULT
     ]
+
+
+def allow_one_of(*names: str) -> None:
+    """Raise `AgentevalError` if several of the options with these names were given."""
+    if len(options := typed_options(names)) > 1:
+        raise AgentevalError(f"{' and '.join(options)} can't be used together", fix="give only one")
 
 
 pass_invocation = click.make_pass_decorator(Invocation)

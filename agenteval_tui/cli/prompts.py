@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.output import is_ci
 from agenteval_tui.core.atomic_write import is_special
 from agenteval_tui.core.errors import AgentevalError
 
@@ -18,7 +19,7 @@ def can_ask(invocation: Invocation) -> bool:
         reads = sys.stdin.isatty()
     except (AttributeError, ValueError):
         return False
-    return reads and invocation.err.is_terminal and os.environ.get("CI", "").lower() in ("", "0", "false")
+    return reads and invocation.err.is_terminal and not is_ci(os.environ)
 
 
 def confirm(invocation: Invocation, question: str) -> bool:

@@ -4,8 +4,7 @@ loaded with them: see `commands.run`."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -19,16 +18,15 @@ from agenteval_tui.cli.gate_options import (
     BaselineOptions,
     gate_options,
 )
-from agenteval_tui.cli.invocation import Invocation
+from agenteval_tui.cli.invocation import Invocation, option_group
+from agenteval_tui.cli.output import is_ci
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import EXECUTORS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.executors import LOCAL, executor_class, executor_names
 from agenteval_tui.runs.plan.options import PlanOptions
 
-F = TypeVar("F", bound=Callable[..., Any])
 STDOUT = "-"
-KINDS = ("json", "junit", "csv", "md", "html")
 
 
 class _ExecutorName(click.Choice):  # type: ignore[type-arg]  # before click 8.2 it takes none
@@ -39,82 +37,49 @@ class _ExecutorName(click.Choice):  # type: ignore[type-arg]  # before click 8.2
         return value if plugin else super().convert(value, param, ctx)
 
 
-def limit_options(function: F) -> F:
-    """`--concurrency`, the limits, the gates, `--detach`, and where agents run."""
-    options = (
-        *(declared(PlanOptions, name) for name in ("concurrency", "max_cost", "max_tokens")),
-        click.option(
-            "--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`)."
-        ),
-        declared(PlanOptions, "max_seconds", "--max-time", type=str),
-        FAIL_UNDER_OPTION,
-        FAIL_UNDER_TEST_OPTION,
-        click.option(
-            "--executor",
-            type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))),
-            default=None,
-            help="Where agents run: on this machine, or on a Dask cluster's workers (extra `dask`).",
-        ),
-        click.option(
-            "--scheduler",
-            metavar="ADDRESS",
-            help="The cluster's scheduler, tcp://HOST:PORT (default: DASK_SCHEDULER_ADDRESS).",
-        ),
-        click.option(
-            "--detach", is_flag=True, help="Start it in the background, print its id and exit; see `agenteval attach`."
-        ),
-    )
-    for option in reversed(options[7:]):
-        function = option(function)
-    function = gate_options(function)
-    for option in reversed(options[:7]):
-        function = option(function)
-    return function
+limit_options = option_group(
+    *(declared(PlanOptions, name) for name in ("concurrency", "max_cost", "max_tokens")),
+    click.option("--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`)."),
+    declared(PlanOptions, "max_seconds", "--max-time", type=str),
+    FAIL_UNDER_OPTION,
+    FAIL_UNDER_TEST_OPTION,
+    gate_options,
+    click.option(
+        "--executor",
+        type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))),
+        default=None,
+        help="Where agents run: on this machine, or on a Dask cluster's workers (extra `dask`).",
+    ),
+    click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="The cluster's scheduler, tcp://HOST:PORT (default: DASK_SCHEDULER_ADDRESS).",
+    ),
+    click.option(
+        "--detach", is_flag=True, help="Start it in the background, print its id and exit; see `agenteval attach`."
+    ),
+)
+"""`--concurrency`, the limits, the gates, `--detach`, and where agents run."""
 
+REPORTS = {
+    "json": "Write the results as JSON; `-` prints them and nothing else.",
+    "junit": "Write a JUnit XML report.",
+    "csv": "Write a table with one line per run.",
+    "md": "Write a Markdown report: figures, failures, conclusion.",
+    "html": "Write the same report as one self-contained HTML file.",
+}
+"""The kinds of reports, and what the help says of the option of each."""
 
-def report_options(function: F) -> F:
-    """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
-    options = (
+report_options = option_group(
+    *(
         click.option(
-            "--json",
-            "json_file",
-            metavar="FILE",
-            help="Write the results as JSON; `-` prints them and nothing else.",
-            shell_complete=completed_values.files,
-        ),
-        click.option(
-            "--junit",
-            "junit_file",
-            metavar="FILE",
-            help="Write a JUnit XML report.",
-            shell_complete=completed_values.files,
-        ),
-        click.option(
-            "--csv",
-            "csv_file",
-            metavar="FILE",
-            help="Write a table with one line per run.",
-            shell_complete=completed_values.files,
-        ),
-        click.option(
-            "--md",
-            "md_file",
-            metavar="FILE",
-            help="Write a Markdown report: figures, failures, conclusion.",
-            shell_complete=completed_values.files,
-        ),
-        click.option(
-            "--html",
-            "html_file",
-            metavar="FILE",
-            help="Write the same report as one self-contained HTML file.",
-            shell_complete=completed_values.files,
-        ),
-        click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+            f"--{kind}", f"{kind}_file", metavar="FILE", help=description, shell_complete=completed_values.files
+        )
+        for kind, description in REPORTS.items()
+    ),
+    click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
+)
+"""`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
 
 
 class ReportFiles(Struct, frozen=True):
@@ -126,7 +91,7 @@ class ReportFiles(Struct, frozen=True):
     @classmethod
     def taken(cls, options: dict[str, Any]) -> ReportFiles:
         """Takes the report options out of a command's options."""
-        files = tuple((kind, name) for kind in KINDS if (name := options.pop(f"{kind}_file")) is not None)
+        files = tuple((kind, name) for kind in REPORTS if (name := options.pop(f"{kind}_file")) is not None)
         return cls(files, bool(options.pop("force")))
 
     @property
@@ -196,5 +161,4 @@ def _executor(executor: str | None, scheduler: str | None) -> tuple[str, str]:
 
 def runs_apart(invocation: Invocation, *, detach: bool) -> bool:
     """Whether the execution gets a process of its own: on a terminal, which may be lost, and to be detached."""
-    builder = os.environ.get("CI", "").lower() not in ("", "0", "false")
-    return detach or (invocation.out.is_terminal and not builder)
+    return detach or (invocation.out.is_terminal and not is_ci(os.environ))

@@ -147,8 +147,8 @@ class _Session:
         loop = asyncio.get_running_loop()
         with (
             handle_interrupt(loop, watch.stop),
-            _keys(loop, self._key, wanted=self._reads_keys),
-            _commands(loop, self._command, wanted=self._options.steered),
+            _keys(loop, self._key) if self._reads_keys else contextlib.nullcontext(),
+            _commands(loop, self._command) if self._options.steered else contextlib.nullcontext(),
         ):
             if self._options.once:
                 return await self._once(watch)
@@ -285,11 +285,8 @@ class _Session:
 
 
 @contextlib.contextmanager
-def _commands(loop: asyncio.AbstractEventLoop, told: Callable[[str], None], *, wanted: bool) -> Iterator[None]:
+def _commands(loop: asyncio.AbstractEventLoop, told: Callable[[str], None]) -> Iterator[None]:
     """Calls `told` with each line on standard input, and with `stop` at its end."""
-    if not wanted:
-        yield
-        return
     descriptor = sys.stdin.fileno()
     left = ""
 
@@ -311,11 +308,8 @@ def _commands(loop: asyncio.AbstractEventLoop, told: Callable[[str], None], *, w
 
 
 @contextlib.contextmanager
-def _keys(loop: asyncio.AbstractEventLoop, pressed: Callable[[str], None], *, wanted: bool) -> Iterator[None]:
+def _keys(loop: asyncio.AbstractEventLoop, pressed: Callable[[str], None]) -> Iterator[None]:
     """Calls `pressed` with each key on the terminal's input, which is not shown there meanwhile."""
-    if not wanted:
-        yield
-        return
     descriptor = sys.stdin.fileno()
     before = termios.tcgetattr(descriptor)
 

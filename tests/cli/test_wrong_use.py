@@ -297,7 +297,7 @@ WRONG: list[tuple[list[str], str]] = [
     (["trust", "no/such/folder"], "no such folder"),
     (["trust", ".", "--list"], "give one of"),
     (["trust", "--revoke", "."], "was not trusted"),
-    (["stats", "--costs", "--ab"], "not both"),
+    (["stats", "--costs", "--ab"], "--costs and --ab can't be used together"),
     (["stats", "--costs"], "nothing has run yet"),
     (["fork", "good", "--price", "--json"], "--price and --json can't be used together"),
     (["blame", "good", "--price", "--json"], "--price and --json can't be used together"),

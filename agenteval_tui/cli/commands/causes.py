@@ -9,7 +9,7 @@ import click
 from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.core.errors import AgentevalError
@@ -47,8 +47,7 @@ def command(
     known or gone. `agenteval triage` decides about one.
     """
 
-    if as_json and as_markdown:
-        raise click.UsageError("--json and --md can't be used together")
+    allow_one_of("as_json", "as_markdown")
     with invocation.store(to_look=True) as store:
         causes = group_failures(store, scope_of(invocation.references(store), references, tests, everything))
         decided = statuses(store, causes)
@@ -56,8 +55,7 @@ def command(
             invocation.out.json(causes_document(causes, decided))
         elif as_markdown:
             page = causes_page(causes, decided, 1)
-            for line in markdown(page).splitlines() if page else ["No failures."]:
-                invocation.out.line(line)
+            invocation.out.line(markdown(page).rstrip("\n") if page else "No failures.")
         else:
             invocation.out.view(causes_view(causes, decided, invocation.db_option))
     return 0

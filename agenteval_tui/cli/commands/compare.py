@@ -9,9 +9,8 @@ from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.selection_options import selected_agents
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.references import References
@@ -63,8 +62,7 @@ def command(
     noise. No agent or judge is called.
     """
 
-    if as_json and as_markdown:
-        raise AgentevalError("--json and --md can't be used together", fix="give only one")
+    allow_one_of("as_json", "as_markdown")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
         if not b and not (a and (len(agents) > 1 or len(variations) > 1)):
@@ -80,8 +78,8 @@ def command(
     if as_json:
         invocation.out.json(comparison_document(comparison, attributed, metrics))
     elif as_markdown:
-        for line in markdown(comparison_page(comparison, attributed, everything=everything)).splitlines():
-            invocation.out.line(line)
+        page = comparison_page(comparison, attributed, everything=everything)
+        invocation.out.line(markdown(page).rstrip("\n"))
     else:
         invocation.out.view(
             comparison_view(comparison, attributed, everything=everything, options=invocation.db_option)

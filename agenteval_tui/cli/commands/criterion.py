@@ -16,7 +16,7 @@ from agenteval_tui.analysis.criterion_versions import (
     versions,
 )
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import extended
@@ -67,8 +67,7 @@ def command(
     CRITERION is its name, the start of its name, or its number from 1. Name a version by the start of its hash, by its
     number in the list, or as `current`.
     """
-    if sum(option is not None for option in (diff, compared, restore)) > 1:
-        raise AgentevalError("--diff, --compare and --restore can't be used together", fix="give only one")
+    allow_one_of("diff", "compared", "restore")
     if as_json and (diff or restore):
         raise AgentevalError("--json is for the list and for --compare", fix="leave it out")
     with invocation.store(to_look=True) as store:

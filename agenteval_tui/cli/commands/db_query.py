@@ -8,7 +8,7 @@ import io
 import click
 
 from agenteval_tui.cli.declared_options import FiniteNumber
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.standard_input import read_standard_input
 from agenteval_tui.core import directories
@@ -50,8 +50,7 @@ def command(
 
     `agenteval docs sql` has the views and examples.
     """
-    if as_json and as_csv:
-        raise click.UsageError("give --json or --csv, not both")
+    allow_one_of("as_json", "as_csv")
     if list_views:
         _print_views(invocation.out, as_json=as_json)
         return 0
@@ -87,8 +86,7 @@ def _print_csv(out: Output, result: QueryResult) -> None:
     writer = csv.writer(lines, lineterminator="\n")
     for row in (result.columns, *result.rows):
         writer.writerow([cell(value) if isinstance(value, str) else _plain(value) for value in row])
-    for line in lines.getvalue().splitlines():
-        out.line(line)
+    out.line(lines.getvalue().rstrip("\n"))
 
 
 def _table(result: QueryResult) -> Table:

@@ -187,8 +187,7 @@ def _tests(invocation: Invocation, path: Path, to: Path, options: ImportOptions)
     if options.dry_run:
         out.line(f"{_name(path)}: {file_format.name}, {count(len(content.tests), 'test')}; nothing was written")
     elif str(to) == "-":
-        for line in text.rstrip("\n").split("\n"):
-            invocation.out.line(line)
+        invocation.out.line(text.rstrip("\n"))
     else:
         module = to.parent / f"{content.module}.py"
         _write_suite(to, text, module, content.module_text)

@@ -2,63 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation, typed_options
+from agenteval_tui.cli.invocation import Invocation, common_options, option_group, pass_invocation, typed_options
 from agenteval_tui.runs.proxy_options import ProxyOptions
 
-F = TypeVar("F", bound=Callable[..., Any])
 _PROGRAM = "-- PROGRAM [ARGUMENT]..."
 _OF_SHIM = {"program", "mcp", "server"}
 # The names of `recording.matching.PATTERNS`, which the help does not wait for; a test compares them.
 VOLATILE = ("uuid", "date-time", "date", "time", "hex", "id", "number")
 
 
-def _proxy_options(function: F) -> F:
-    """What both verbs have."""
-    for option in (
-        click.option(
-            "--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr."
-        ),
-        click.option(
-            "--trust",
-            is_flag=True,
-            help="Give PROGRAM the variables of .env, and let programs and Python functions in the suite's folder "
-            "grade the run.",
-        ),
-        declared(ProxyOptions, "port"),
-        click.option(
-            "--upstream",
-            multiple=True,
-            metavar="NAME=URL",
-            help="The server of a provider (openai, anthropic, gemini, azure, groq), instead of the one in the "
-            "environment.",
-        ),
-        declared(ProxyOptions, "max_cost"),
-        declared(ProxyOptions, "pace"),
-        click.option(
-            "--volatile",
-            multiple=True,
-            type=click.Choice(VOLATILE),
-            help="Ignore what matches this when comparing with recorded requests; may be repeated.",
-        ),
-        click.option("--ready", type=int, default=-1, hidden=True),  # of `runs.client.start_verb`
-        click.option("--ignore-system", is_flag=True, help="Ignore the system prompt in this comparison."),
-        click.option(
-            "--mcp-config",
-            type=click.Path(path_type=Path, dir_okay=False),
-            metavar="FILE",
-            help="Also record the MCP servers in this file; PROGRAM's arguments must name it.",
-        ),
-    ):
-        function = option(function)
-    return function
+_proxy_options = option_group(
+    click.option(
+        "--mcp-config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Also record the MCP servers in this file; PROGRAM's arguments must name it.",
+    ),
+    click.option("--ignore-system", is_flag=True, help="Ignore the system prompt in this comparison."),
+    click.option("--ready", type=int, default=-1, hidden=True),  # of `runs.client.start_verb`
+    click.option(
+        "--volatile",
+        multiple=True,
+        type=click.Choice(VOLATILE),
+        help="Ignore what matches this when comparing with recorded requests; may be repeated.",
+    ),
+    declared(ProxyOptions, "pace"),
+    declared(ProxyOptions, "max_cost"),
+    click.option(
+        "--upstream",
+        multiple=True,
+        metavar="NAME=URL",
+        help="The server of a provider (openai, anthropic, gemini, azure, groq), instead of the one in the "
+        "environment.",
+    ),
+    declared(ProxyOptions, "port"),
+    click.option(
+        "--trust",
+        is_flag=True,
+        help="Give PROGRAM the variables of .env, and let programs and Python functions in the suite's folder "
+        "grade the run.",
+    ),
+    click.option(
+        "--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr."
+    ),
+)
+"""What both verbs have."""
 
 
 @click.command("record")

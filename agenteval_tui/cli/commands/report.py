@@ -79,8 +79,7 @@ def command(invocation: Invocation, /, execution: str, comment: bool, comment_na
                 done = put_comment(comment_text(store, row, comment_name), number)
                 output.line(f"the comment of pull request {number} was {done}")
         elif not reports.files:
-            for line in report_md(store, row).splitlines():
-                invocation.out.line(line)
+            invocation.out.line(report_md(store, row).rstrip("\n"))
     return 0
 
 

@@ -10,7 +10,7 @@ from agenteval_tui.analysis.costs import Costs, costs_of
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.umbraco_metrics import umbraco_figures
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.stats import ab_document, costs_document, stats_document
 from agenteval_tui.views.ab import ab_view
@@ -44,8 +44,7 @@ def command(
 
     if execution and last:
         raise click.UsageError("give an execution or --last, not both")
-    if costs and ab:
-        raise click.UsageError("give --costs or --ab, not both")
+    allow_one_of("costs", "ab")
     if costs or ab:
         return _other(invocation, execution or "last", costs=costs, count_errors=count_errors, as_json=as_json)
     with invocation.store(to_look=True) as store:

@@ -12,7 +12,7 @@ from agenteval_tui.analysis.trend_alerts import AlertCheck, watch, watch_feedbac
 from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.cli.exit_codes import read_rate
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.cli.selection_options import selected_agents, selected_tags, selected_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
@@ -90,8 +90,7 @@ def command(
     """
 
     paths, tests = paths_and_tests(paths, tests)
-    if as_json and as_csv:
-        raise click.UsageError("give --json or --csv, not both")
+    allow_one_of("as_json", "as_csv")
     limits = _limits(alert_feedback)
     if alert_empty and alert_below is None and not limits:
         raise click.UsageError("--alert-empty needs --alert-below or --alert-feedback")
@@ -132,8 +131,7 @@ def command(
     if as_json:
         invocation.out.json(trends_document(result, more, watched, again))
     elif as_csv:
-        for line in trends_csv(result).splitlines():
-            invocation.out.line(line)
+        invocation.out.line(trends_csv(result).rstrip())
     elif nothing:
         invocation.out.line(nothing)
     else:

@@ -6,8 +6,7 @@ import click
 
 from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.formats.documents.why import explanation_document
 from agenteval_tui.views.evidence import explanation_page, explanation_view
 from agenteval_tui.views.markdown import markdown
@@ -28,8 +27,7 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     criterion's number (from 1), its name, or the start of its name.
     """
 
-    if as_json and as_markdown:
-        raise AgentevalError("--json and --markdown can't be used together", fix="give only one")
+    allow_one_of("as_json", "as_markdown")
     with invocation.store(to_look=True) as store:
         row, criterion = invocation.references(store).address(reference, failure=True)
         explanation = stored_explanation(store, row, criterion)
