@@ -22,6 +22,7 @@ from agenteval_tui.transcripts.model_request import OfferedTool
 
 ProtocolName = Literal["chat", "responses", "messages", "gemini", "ollama", "converse", ""]
 SYSTEM_ROLES = ("system", "developer")
+_CLAUDE_ON_VERTEX = re.compile(r"/publishers/anthropic/models/(?!count-tokens)[^/]+:(?:streamR|r)awPredict$")
 _BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/(?P<what>converse|invoke)(?:-stream|-with-response-stream)?$")
 
 
@@ -50,7 +51,7 @@ def protocol_of(path: str) -> ProtocolName:
         return "chat"
     if path.endswith("/responses"):
         return "responses"
-    if path.endswith("/messages"):
+    if path.endswith("/messages") or _CLAUDE_ON_VERTEX.search(path) is not None:
         return "messages"
     # Many a server has such a path: it is Ollama's where the proxy was led there (`python_http_clients.py`).
     if path in ("ollama/api/chat", "ollama/api/generate"):

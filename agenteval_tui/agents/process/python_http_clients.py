@@ -29,8 +29,10 @@ _HOST = "127.0.0.1"
 _OPENAI = re.compile("(.*?)(/chat/completions|/completions|/responses|/embeddings)")
 _ANTHROPIC = re.compile("(.*?)(/v1/messages)")
 _GEMINI = re.compile(
-    "(.*?)(/v1(?:beta|alpha)?/(?:models|tunedModels)/[^/]+"
-    ":(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))"
+    # Vertex AI has the project, the place and the vendor before the model; Claude is asked there, too.
+    "(.*?)(/v1(?:beta1?|alpha)?/(?:projects/[^/]+/locations/[^/]+/)?(?:publishers/[^/]+/)?"
+    "(?:models|tunedModels|endpoints)/[^/]+"
+    ":(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents|rawPredict|streamRawPredict))"
 )
 _OLLAMA = re.compile("(.*?)(/api/(?:chat|generate|embed|embeddings))")
 _BEDROCK = re.compile("(.*?)(/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream))")
@@ -42,6 +44,7 @@ _SERVERS = re.compile(
 """The names of servers of models."""
 _KNOWN = re.compile(
     r"api\.(?:openai|anthropic|groq)\.com|generativelanguage\.googleapis\.com|[\w-]+\.openai\.azure\.com"
+    r"|bedrock-runtime[\w-]*\.[\w-]+\.amazonaws\.com"
 )
 """Those of which each request to a model has a path that is known here."""
 _left_alone: set[str] = set()

@@ -20,7 +20,7 @@ const MOST = 32_000_000; // characters, or bytes, of a request
 const OPENAI = /^(.*?)(\/chat\/completions|\/completions|\/responses|\/embeddings)$/;
 const ANTHROPIC = /^(.*?)(\/v1\/messages)$/;
 const GEMINI =
-  /^(.*?)(\/v1(?:beta|alpha)?\/(?:models|tunedModels)\/[^/]+:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents))$/;
+  /^(.*?)(\/v1(?:beta1?|alpha)?\/(?:projects\/[^/]+\/locations\/[^/]+\/)?(?:publishers\/[^/]+\/)?(?:models|tunedModels|endpoints)\/[^/]+:(?:generateContent|streamGenerateContent|embedContent|batchEmbedContents|rawPredict|streamRawPredict))$/;
 
 const BEDROCK = /^(.*?)(\/model\/[^/]+\/(?:converse|converse-stream|invoke|invoke-with-response-stream))$/;
 const OLLAMA = /^(.*?)(\/api\/(?:chat|generate|embed|embeddings))$/;
