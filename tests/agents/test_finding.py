@@ -363,6 +363,43 @@ def test_a_class_that_is_made_with_plain_values(tmp_path: Path) -> None:
     assert (agent.sign, agent.config["settings"]) == (Sign.METHOD, {"name": "Ben", "turns": 3})
 
 
+def test_a_method_that_gets_the_id_of_a_conversation(tmp_path: Path) -> None:
+    desk = (
+        "from openai import OpenAI\nclass Desk:\n    def __init__(self):\n        self.client = OpenAI()\n"
+        "    async def stream(self, query, context_id):\n"
+        "        yield self.client.responses.create(model='m', input=query, user=context_id)\n"
+    )
+    executor = (
+        "from desk import Desk\nclass Executor:\n    def __init__(self):\n        self.agent = Desk()\n"
+        "    async def execute(self, context, task):\n"
+        "        async for item in self.agent.stream(context.get_user_input(), task.context_id):\n"
+        "            print(item)\n"
+    )
+    agent = only(tmp_path, {"desk.py": desk, "executor.py": executor})
+    assert (agent.sign, agent.config["callable"]) == (Sign.METHOD, "desk.py:Desk.stream")
+    assert agent.config["input"] == {"query": "{{prompt}}", "context_id": "{{run}}"}
+    assert agent.variables == {}
+
+
+@pytest.mark.parametrize(
+    ("imported", "is_program"),
+    [
+        ("from mcp import ClientSession\nfrom mcp.client.stdio import stdio_client", True),
+        ("from mcp.server.fastmcp import FastMCP", False),
+        ("import mcp.server", False),
+    ],
+)
+def test_a_client_of_mcp_is_a_program_and_a_server_is_none(tmp_path: Path, imported: str, is_program: bool) -> None:
+    code = (
+        f"import httpx2\n{imported}\n"
+        "def main():\n"
+        "    print(httpx2.post('https://api.groq.com/openai/v1/chat/completions', json={'messages': input()}))\n"
+        "if __name__ == '__main__':\n    main()\n"
+    )
+    programs = [agent for agent in agents_of(tmp_path, {"chat.py": code}) if agent.sign is Sign.PROGRAM]
+    assert [agent.framework for agent in programs] == ["httpx2"] * is_program
+
+
 def test_crews_get_the_inputs_of_their_project(tmp_path: Path) -> None:
     files = {
         "pyproject.toml": "",

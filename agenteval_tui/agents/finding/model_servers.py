@@ -22,6 +22,7 @@ _ADDRESS_BYTES = re.compile(_ADDRESS.pattern.encode())
 _PYTHON = {
     "requests": "requests",
     "httpx": "httpx",
+    "httpx2": "httpx2",
     "aiohttp": "aiohttp",
     "urllib": "urllib",
     "urllib3": "urllib3",

@@ -15,6 +15,9 @@ from agenteval_tui.agents.finding.python_module import Function, Module, Modules
 _MISSING = object()
 _NAMES_A_THING = re.compile(r"(?:^|_)(?:id|ids|uuid|key|token|url|path|file|filename|folder|email)$")
 """What a text is called that names something, and asks nothing: session_id."""
+_NAMES_CONVERSATION = re.compile(r"(?:^|_)(?:id|uuid)$")
+_OF_RUN = "{{run}}"
+"""The template of what is another text in each run, and the same in its turns."""
 _Asked = ast.ClassDef | Function
 Asks = Callable[[Module, _Asked], bool]
 
@@ -65,18 +68,18 @@ def own_calls(
 def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -> Iterator[OwnCall]:
     objects: dict[str, tuple[ast.Call, Module, ast.ClassDef]] = {}
     for target, value in _assignments(module):
-        if isinstance(target, ast.Name) and isinstance(value, ast.Call):
+        if isinstance(target, ast.Name | ast.Attribute) and isinstance(value, ast.Call):
             place = modules.value(module, value.func)
             if place is not None and isinstance(place[1], ast.ClassDef):
-                objects[target.id] = value, place[0], place[1]
+                objects[ast.unparse(target)] = value, place[0], place[1]
     unpacked = {id(value): target for target, value in _assignments(module) if isinstance(target, ast.Tuple | ast.List)}
     for node in module.calls:
         called = node.func
         owner: ast.ClassDef | None = None
         function: ast.AST | None
         settings: dict[str, Any] | None = {}
-        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name) and called.value.id in objects:
-            construction, home, owner = objects[called.value.id]
+        if isinstance(called, ast.Attribute) and (made := objects.get(ast.unparse(called.value))) is not None:
+            construction, home, owner = made
             methods = {each.name: each for each in owner.body if isinstance(each, Function)}
             function = methods.get(called.attr)
             settings = _settings(modules, module, construction, methods.get("__init__"))
@@ -94,7 +97,7 @@ def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -
         # What a function of any name takes is taken for a prompt only where something says so.
         if prompt is _MISSING and not _is_for_text(function, into, undeclared=owner is not None):
             continue
-        variables = {name: value for name, value in values.items() if isinstance(value, str)}
+        variables = {name: value for name, value in values.items() if isinstance(value, str) and value != _OF_RUN}
         inputs = {into: "{{prompt}}", **values, **{name: f"{{{{{name}}}}}" for name in variables}}
         yield OwnCall(
             module=home,
@@ -167,6 +170,11 @@ def _values(
     values, needed = read
     texts = [name for name, value in values.items() if value is _MISSING or isinstance(value, str)]
     into = next((name for name in values if name in MESSAGE_FIELDS), next(iter(texts), None))
+    # Who asks in a conversation makes its id.
+    ids = [
+        name for name in needed if name != into and values.get(name) is _MISSING and _NAMES_CONVERSATION.search(name)
+    ]
+    values.update(dict.fromkeys(ids, _OF_RUN))
     if into is None or any(name != into and values.get(name, _MISSING) is _MISSING for name in needed):
         return None
     return {into: values.pop(into), **{name: value for name, value in values.items() if value is not _MISSING}}
@@ -198,7 +206,10 @@ def _is_text(annotation: ast.expr) -> bool:
 
 
 def _gives(function: Function) -> bool:
-    return any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
+    return any(
+        (isinstance(node, ast.Return) and node.value is not None) or isinstance(node, ast.Yield)
+        for node in ast.walk(function)
+    )
 
 
 def _output(target: ast.expr | None) -> str:

@@ -60,7 +60,18 @@ _ASKS = frozenset(
 
 _SERVES = frozenset(
     (
-        *("fastapi", "flask", "quart", "uvicorn", "streamlit", "gradio", "chainlit", "nicegui", "mcp", "fastmcp"),
+        *(
+            "fastapi",
+            "flask",
+            "quart",
+            "uvicorn",
+            "streamlit",
+            "gradio",
+            "chainlit",
+            "nicegui",
+            "mcp.server",
+            "fastmcp",
+        ),
         *("pytest", "telegram", "telebot", "aiogram", "discord", "slack_bolt"),
     )
 )
@@ -481,7 +492,8 @@ class PythonAgents:
 
     def _serves_nobody(self, module: Module) -> bool:
         """Whether it waits for no other program or person, and needs no terminal."""
-        return _SERVES.isdisjoint(map(_top, module.imports.values())) and not any(
+        imported = {".".join(name.split(".")[:length]) for name in module.imports.values() for length in (1, 2)}
+        return _SERVES.isdisjoint(imported) and not any(
             module.qualified(call.func) == "os.get_terminal_size" for call in module.calls
         )
 
