@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -13,8 +13,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.history.labels import Label, label_of, sole_criterion
-from agenteval_tui.history.recordings import recordings_of
+from agenteval_tui.history.labels import label_of, labels_by_recording, sole_criterion
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
@@ -129,15 +128,6 @@ def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
     return list(by_recording.values())
 
 
-def labels_by_recording(store: Store, labels: Sequence[Label]) -> dict[str, list[Label]]:
-    """Labels by the id of the recorded run, in their order."""
-    recorded = store.read(lambda c: recordings_of(c, [label.run_id for label in labels]))
-    by_recording: dict[str, list[Label]] = {}
-    for label in labels:
-        by_recording.setdefault(recorded.get(label.run_id, label.run_id), []).append(label)
-    return by_recording
-
-
 def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) -> list[JudgeFigures]:
     """Every judged criterion of these runs (newest first), with what people's labels say of it; with `every` also the
     other criteria of labelled runs. Criteria that ask people are left out: they say what the label says.
@@ -149,7 +139,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
     rows = list(rows)
     listed = _once_each(rows)
     newest = {row.id for row in listed}
-    labels = labels_by_recording(store, store.labels())
+    labels = store.read(labels_by_recording)
     figures: dict[tuple[str, str], JudgeFigures] = {}
     pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     unsaid: dict[tuple[str, str], list[tuple[bool, bool]]] = {}

@@ -17,6 +17,7 @@ from agenteval_tui.history import tombstones
 from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
+from agenteval_tui.history.recordings import recordings_of
 from agenteval_tui.history.writer import Operation, Totals
 
 RATINGS = range(1, 6)
@@ -178,6 +179,16 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
         where = f"{select} WHERE l.key = '' AND r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
         labels.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
     return labels
+
+
+def labels_by_recording(connection: sqlite3.Connection) -> dict[str, list[Label]]:
+    """All labels by the id of the recorded run, oldest first."""
+    labels = labels_of(connection, None)
+    recorded = recordings_of(connection, [label.run_id for label in labels])
+    by_recording: dict[str, list[Label]] = {}
+    for label in labels:
+        by_recording.setdefault(recorded.get(label.run_id, label.run_id), []).append(label)
+    return by_recording
 
 
 def _label(row: Sequence[Any]) -> Label:

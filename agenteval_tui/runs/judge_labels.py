@@ -15,8 +15,7 @@ from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec, without_property
 from agenteval_tui.history.errors import HistoryError
-from agenteval_tui.history.labels import Label, label_of, sole_criterion
-from agenteval_tui.history.recordings import recordings_of
+from agenteval_tui.history.labels import label_of, labels_by_recording, sole_criterion
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.stored_answers import Labelled
 
@@ -61,15 +60,10 @@ def labelled_scores(store: Store, spec: CriterionSpec, suite_key: str, answerer:
     A label of the criterion counts before one of the run as a whole, of several the last, whichever version of the
     criterion the person looked at: what they say is said of the output. Each recording counts once.
     """
-    labels = store.labels()
-    recorded = store.read(lambda c: recordings_of(c, [label.run_id for label in labels]))
-    by_recording: dict[str, list[Label]] = {}
-    for label in labels:
-        by_recording.setdefault(recorded.get(label.run_id, label.run_id), []).append(label)
     checker = compile_criterion(spec)
     counts: Counter[tuple[float, tuple[tuple[str, float], ...], bool]] = Counter()
     unjudged = 0
-    for own_labels in by_recording.values():
+    for own_labels in store.read(labels_by_recording).values():
         row = store.run(own_labels[-1].run_id)
         if row.suite_key != suite_key or row.fork_of:
             continue

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.agreement import is_judged, labels_by_recording, sole_of_results
+from agenteval_tui.analysis.agreement import is_judged, sole_of_results
 from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.extensions.suggest.examples import Example, Examples
 from agenteval_tui.grading.results import CriterionResult, Outcome
-from agenteval_tui.history.labels import Label, label_of
+from agenteval_tui.history.labels import Label, label_of, labels_by_recording
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 
@@ -120,7 +120,7 @@ def _names(store: Store, rows: Sequence[RunRow]) -> dict[str, None]:
 
 def _labelled(store: Store, rows: Sequence[RunRow], criterion: str) -> dict[str, bool]:
     """What people said of the runs: the last label counts, also one of an older grading of the same recording."""
-    labels = labels_by_recording(store, store.labels())
+    labels = store.read(labels_by_recording)
     opinions: dict[str, bool] = {}
     for row in rows:
         run_labels = labels.get(row.recorded)
