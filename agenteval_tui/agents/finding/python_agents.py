@@ -493,9 +493,9 @@ class PythonAgents:
     def _serves_nobody(self, module: Module) -> bool:
         """Whether it waits for no other program or person, and needs no terminal."""
         imported = {".".join(name.split(".")[:length]) for name in module.imports.values() for length in (1, 2)}
-        return _SERVES.isdisjoint(imported) and not any(
-            module.qualified(call.func) == "os.get_terminal_size" for call in module.calls
-        )
+        # `import mcp` may be for its server; `from mcp import ClientSession` is not.
+        serves = "mcp" in module.imports.values() or not _SERVES.isdisjoint(imported)
+        return not serves and not any(module.qualified(call.func) == "os.get_terminal_size" for call in module.calls)
 
     def _asked_of(self, module: Module) -> str:
         """The library whose model a module asks; "" where it asks none."""
