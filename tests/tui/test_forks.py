@@ -242,6 +242,7 @@ async def test_from_a_step_to_branches(tmp_path: Path, monkeypatch: pytest.Monke
         form.fill({"text": '{"order_id": '})  # type: ignore[attr-defined]
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "not JSON" in text_of(app) or "price" not in text_of(app))
+        assert "continue from here" not in text_of(app), "it can't be while this is wrong"
         form.fill({"text": '{"order_id": "#W1042"}', "n": "2"})  # type: ignore[attr-defined]
         app.screen._look()  # type: ignore[attr-defined]
         await until(pilot, lambda: "2 continuations, about 2 requests" in text_of(app))

@@ -161,6 +161,8 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         return self._price is not None and not self._price.takes.runs
 
     def _keys(self) -> Keys:
+        if self._error is not None:
+            return self.edge(("tab", "field"))
         return self.edge(("start", "show them") if self._is_known else "start", ("tab", "field"))
 
     def _asked(self) -> ForkRequest:
