@@ -252,19 +252,11 @@ class Navigation:
         """Compare two runs step by step."""
         self.inspect(left, view="difference", beside=right)
 
-    def compare(
-        self,
-        a: str = "",
-        b: str = "",
-        *,
-        agents: Sequence[str] = (),
-        variations: Sequence[str] = (),
-        test: tuple[str, str] | None = None,
-    ) -> None:
-        """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
-        `variations`: with each other. `test`: the suite's key and the id of the test to begin with."""
+    def compare(self, a: str, b: str, *, test: tuple[str, str] | None = None) -> None:
+        """Compare two executions by id; `a` "" is the baseline, `b` "" the newest execution. `test`: the suite's key
+        and the id of the test to begin with."""
         screen: CompareScreen = self._open("compare")
-        screen.compare(a, b, agents, variations, test)
+        screen.compare(a, b, test)
 
     def show_causes(self, execution: str = "", *, suites: Sequence[str] = (), tests: Sequence[str] = ()) -> None:
         """Show the causes of failures: of an execution, else of the newest runs of these suites (keys; none: of all)

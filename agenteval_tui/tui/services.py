@@ -103,17 +103,9 @@ class Services(Protocol):
     def show_difference(self, left: str, right: str) -> None:
         """Show a run in the workbench, beside another run step by step."""
 
-    def compare(
-        self,
-        a: str = "",
-        b: str = "",
-        *,
-        agents: Sequence[str] = (),
-        variations: Sequence[str] = (),
-        test: tuple[str, str] | None = None,
-    ) -> None:
-        """Compare two sides: executions by id; `a` "" is the baseline, `b` "" the newest execution. Two `agents` or
-        `variations`: with each other. `test`: the suite's key and the id of the test to begin with."""
+    def compare(self, a: str, b: str, *, test: tuple[str, str] | None = None) -> None:
+        """Compare two executions by id; `a` "" is the baseline, `b` "" the newest execution. `test`: the suite's key
+        and the id of the test to begin with."""
 
     def compare_versions(self, suite_key: str, test: str, criterion: str, old: str, new: str) -> None:
         """Compare two versions of a criterion over the stored runs of its test."""

@@ -380,11 +380,7 @@ class Workspace:
         """Write the suite of an agent that was found: the suite's key and its first test's id. Raises
         `AgentevalError`."""
         path, loaded_suite = write_first_suite(agent, self.folder_for_new())
-        self._opened.note_own_write(path)
-        if self._opened.paths and not any(
-            path.resolve().is_relative_to(place.resolve()) for place in self._opened.paths
-        ):
-            self._opened.paths = (*self._opened.paths, path)
+        self._look_at(path)
         assert loaded_suite.suite is not None
         return loaded_suite.key, loaded_suite.suite.tests[0].id
 
@@ -404,12 +400,17 @@ class Workspace:
         test = {"id": test_id, "name": test_name, "prompt": prompt, "criteria": [criterion]}
         path = self.folder_for_new() / (file or file_for(name))
         loaded_suite = write_suite(path, name, called, agents, test)
+        self._look_at(path)
+        return loaded_suite.key, test_id
+
+    def _look_at(self, path: Path) -> None:
+        """The app has written this suite, and shows it from now on."""
         self._opened.note_own_write(path)
+        # Where files were opened, and not their folder, it is one more of them.
         if self._opened.paths and not any(
             path.resolve().is_relative_to(place.resolve()) for place in self._opened.paths
         ):
-            self._opened.paths = (*self._opened.paths, path)  # files were opened, not their folder
-        return loaded_suite.key, test_id
+            self._opened.paths = (*self._opened.paths, path)
 
     def duplicate_tests(self, loaded: LoadedSuite, tests: Sequence[str]) -> LoadedSuite:
         """Copies of tests, each behind its own."""

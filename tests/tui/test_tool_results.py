@@ -135,9 +135,9 @@ def test_a_run_shows_results_as_inspect_does() -> None:
     view = ExecutionView()
     for event in (Planned(1, "E", "shop", (ref,), 1, 0), RunStarted(2, "RUN", 1, 0)):
         view.apply(event)
-    lines = [plain(line).rstrip() for line in RunStream().lines(view.runs["RUN"], 70, [part], margin=0)]
-    assert '   ◂       id      "#W1042"' in lines
-    assert "           items   2 × {sku, name, price, …}" in lines
+    lines = [plain(line).rstrip() for line in RunStream().lines(view.runs["RUN"], 71, [part])]
+    assert '    ◂       id      "#W1042"' in lines
+    assert "            items   2 × {sku, name, price, …}" in lines
 
 
 @given(st.data())
@@ -177,5 +177,5 @@ def test_an_argument_of_a_run_has_quotes_only_if_it_is_a_text(value: Any, line: 
     view = ExecutionView()
     for event in (Planned(1, "E", "shop", (ref,), 1, 0), RunStarted(2, "RUN", 1, 0)):
         view.apply(event)
-    lines = [plain(line).strip() for line in RunStream().lines(view.runs["RUN"], 70, [part], margin=0)]
+    lines = [plain(line).strip() for line in RunStream().lines(view.runs["RUN"], 71, [part])]
     assert line in lines

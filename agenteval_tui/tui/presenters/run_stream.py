@@ -36,15 +36,12 @@ class RunStream:
         self._laid: dict[int, tuple[StreamPart, list[Line]]] = {}
         self._width = 0
 
-    def lines(
-        self, run: RunState, width: int, stored: Sequence[StreamPart] = (), margin: int = 1, prompt: str = ""
-    ) -> list[Line]:
+    def lines(self, run: RunState, width: int, stored: Sequence[StreamPart] = (), prompt: str = "") -> list[Line]:
         """What was asked, the transcript as far as it streamed, then what went wrong. `stored` are its parts out of the
-        history, for a run that ended and of which the view has dropped them. Each line begins with `margin` empty
-        cells."""
+        history, for a run that ended and of which the view has dropped them. Each line begins with an empty cell."""
         if width != self._width:
             self._laid, self._width = {}, width
-        inner, space = width - margin, (" " * margin, "")
+        inner, space = width - 1, (" ", "")
         if run.ending:  # said below, of a run that was watched as well
             stored = [part for part in stored if part.kind != _ENDING]
         parts = stored[-PARTS:] or run.parts

@@ -104,16 +104,9 @@ class CompareScreen(FilteredScreen):
 
     # What is compared
 
-    def compare(
-        self,
-        a: str,
-        b: str,
-        agents: Sequence[str] = (),
-        variations: Sequence[str] = (),
-        test: tuple[str, str] | None = None,
-    ) -> None:
+    def compare(self, a: str, b: str, test: tuple[str, str] | None) -> None:
         """As `open`; the sides as `Services.compare` takes them."""
-        self.open(Sides(a, b, tuple(agents), tuple(variations)), test)
+        self.open(Sides(a, b), test)
 
     def open(self, sides: Sides, test: tuple[str, str] | None = None, *, earlier: Comparison | None = None) -> None:
         """Compare these sides; without any: the newest execution with its baseline. `test`: the suite's key and the id
