@@ -8,7 +8,8 @@ from textual.app import ComposeResult
 from textual.events import Key
 
 from agenteval_tui.core.numbers import count
-from agenteval_tui.tui.actions import key_word
+from agenteval_tui.tui.actions import BY_ID, key_word
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Line, cell_len, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -59,16 +60,30 @@ MOST = 6
 """How many errors are named."""
 
 
-def save_question(errors: Sequence[str], fix_key: str = "") -> ConfirmScreen:
-    """Dismissed with "save", "fix" or None. `errors`: what is wrong, each in a sentence; `fix_key` fixes the first of
-    them, "" if that is impossible."""
+def ask_and_save(
+    screen: FrameScreen, errors: Sequence[str], save: Callable[[], None], fix: Callable[[], None] | None
+) -> None:
+    """Save; where the suite can't run then, only if that is wanted. `errors`: what is wrong then, each in a sentence;
+    `fix` fixes the first of them, None if that is impossible."""
+    if not errors:
+        save()
+        return
 
     def lines(width: int) -> list[Line]:
         rows = [line for error in errors[:MOST] for line in paragraph(error, width)]
         more = len(errors) - MOST
         return [*rows, ((f"… {more} more", "dim"),)] if more > 0 else rows
 
+    def answered(answer: str | None) -> None:
+        if answer == "save":
+            save()
+        elif answer and fix is not None:
+            fix()
+
     answers = [("y", "save", "save anyway")]
-    if fix_key:
+    fix_action = BY_ID[f"{screen.SCOPE}.fix"]
+    fix_key = screen.agenteval.keymap.get(fix_action.id, fix_action.keys).split(",")[0]
+    if fix is not None and fix_key:
         answers.append((fix_key, "fix", "fix"))
-    return ConfirmScreen(f"{count(len(errors), 'error')}: the suite can't run", lines, answers, leave="keep editing")
+    title = f"{count(len(errors), 'error')}: the suite can't run"
+    screen.app.push_screen(ConfirmScreen(title, lines, answers, leave="keep editing"), answered)

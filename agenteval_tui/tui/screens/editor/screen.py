@@ -20,12 +20,12 @@ from agenteval_tui.suites.editing import TestEdit, WrittenFile
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui import draft_store
-from agenteval_tui.tui.actions import BY_ID, bindings, key_of, typing_key
+from agenteval_tui.tui.actions import bindings, key_of, typing_key
 from agenteval_tui.tui.draft_store import StoredDraft
 from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_height, problem_rows
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.confirm_dialog import save_question
+from agenteval_tui.tui.screens.confirm_dialog import ask_and_save
 from agenteval_tui.tui.screens.editor.controller import (
     Contents,
     DatasetFile,
@@ -575,19 +575,9 @@ class EditorScreen(FrameScreen):
             self.ask(self.controller.errors_to_save, lambda found: ask(*found), group="save-check")
 
     def _ask_and_save(self, doc: SuiteDocument, errors: list[str], fixable: bool) -> None:
-        """Save it as it is now; where the suite can't run then, only if that is wanted."""
-        if not errors:
-            self._save(doc, doc.loaded, doc.edit)
-            return
-
-        def answered(answer: str | None) -> None:
-            if answer == "save":
-                self._save(doc, doc.loaded, doc.edit)
-            elif answer == "fix":
-                self.criteria_pane.apply_fix()
-
-        key = self.agenteval.keymap.get("edit.fix", BY_ID["edit.fix"].keys).split(",")[0] if fixable else ""
-        self.app.push_screen(save_question(errors, key), answered)
+        # As it is when that is answered.
+        fix = self.criteria_pane.apply_fix if fixable else None
+        ask_and_save(self, errors, lambda: self._save(doc, doc.loaded, doc.edit), fix)
 
     def _save(self, doc: SuiteDocument, loaded: LoadedSuite, edit: TestEdit, renamed: str = "") -> None:
         """`renamed`: the id that the test has in the file now, if it was changed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -54,7 +54,7 @@ from agenteval_tui.tui.presenters.tabs import INSPECT_TABS, SOME_RUNS
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 from agenteval_tui.tui.screen_registry import ask, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.confirm_dialog import save_question
+from agenteval_tui.tui.screens.confirm_dialog import ask_and_save
 from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 from agenteval_tui.tui.screens.inspect.branches import BranchesController
@@ -109,7 +109,6 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTabs
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import call_after, is_busy, start_worker
-from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views.blame import suspect_line
 
 MOST_KEYS = 8  # in the last line
@@ -1197,23 +1196,9 @@ class InspectScreen(FrameScreen):
             self.agenteval.say_error(error)
             return
         if saving is not None:
-            self._ask_and_save(saving, state.errors_of(saving))
-
-    def _ask_and_save(self, saving: EditToSave, errors: Sequence[Diagnostic]) -> None:
-        """Save it; where the suite can't run then, only if that is wanted."""
-        if not errors:
-            self._save(saving)
-            return
-
-        def answered(answer: str | None) -> None:
-            if answer == "save":
-                self._save(saving)
-            elif answer == "fix":
-                self.action_apply_fix()
-
-        fixable = any(error.fix is not None for error in errors)
-        key = self.agenteval.keymap.get("inspect.fix", BY_ID["inspect.fix"].keys).split(",")[0] if fixable else ""
-        self.app.push_screen(save_question([error.message for error in errors], key), answered)
+            errors = state.errors_of(saving)
+            fix = self.action_apply_fix if any(error.fix is not None for error in errors) else None
+            ask_and_save(self, [error.message for error in errors], partial(self._save, saving), fix)
 
     def _save(self, saving: EditToSave) -> None:
         if self.still_writes("save"):
