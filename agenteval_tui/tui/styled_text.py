@@ -441,3 +441,8 @@ def error_lines(error: AgentevalError, width: int) -> list[Line]:
     # A list keeps a line for each, so that it can be looked through; a sheet has no room for more.
     lines += [fit((("  ", ""), (displayable(remedy).expandtabs(4), "dim")), width) for remedy in error.remedies]
     return lines
+
+
+def error_state(error: AgentevalError, width: int) -> list[Line]:
+    """What a list of this width shows that could not be read."""
+    return [(), *indented(error_lines(error, max(width - 4, 20)))]

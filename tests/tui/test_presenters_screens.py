@@ -442,8 +442,8 @@ def test_a_streaming_run_fits_and_is_harmless(text: str, width: int) -> None:
 
 def test_a_stored_transcript_of_many_parts_shows_its_end(ran: tuple[Path, Store]) -> None:
     parts = [StreamPart("text", f"part {number}.") for number in range(PARTS + 7)]
-    shown = [plain(line) for line in RunStream().lines(RunState(REF, "passed"), 80, parts, 0)]
-    assert shown[0] == "… 7 earlier parts; press enter for the whole transcript"
+    shown = [plain(line) for line in RunStream().lines(RunState(REF, "passed"), 80, parts)]
+    assert shown[0] == " … 7 earlier parts; press enter for the whole transcript"
     assert "part 6." not in "\n".join(shown)
     assert shown[-1].endswith(f"part {PARTS + 6}.")
     bench = benches(ran[1])[0]

@@ -20,6 +20,7 @@ from agenteval_tui.tui.styled_text import (
     error_lines,
     fit,
     fit_text,
+    indented,
     left,
     paragraph,
     right,
@@ -154,7 +155,7 @@ def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
     for problem in problems[:3]:
         place = f"{problem.file}:{problem.line}:{problem.column}"
         error = AgentevalError(problem.message, where=place, fix=problem.fix or "")
-        lines += [((" ", ""), *line) for line in error_lines(error, width - 1)]
+        lines += indented(error_lines(error, width - 1))
     if len(problems) > 3:
         lines.append(((f" … and {len(problems) - 3} more", "error"),))
     return lines

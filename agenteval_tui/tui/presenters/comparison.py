@@ -20,7 +20,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, moment
 from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING
 from agenteval_tui.tui.presenters.view_lines import cell, view_lines
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, hanging, left, pad, right
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, hanging, indented, left, pad, right
 from agenteval_tui.views.comparison import (
     SHARP,
     AttributedTests,
@@ -217,7 +217,7 @@ def detail_lines(
     test = change_in_full(change, row.criterion, attributed, waiting=waiting, versions=versions, regressed=regressed)
     criteria: View = (criteria_table(change, row.criterion, metrics),) if change.criteria else ()
     if inner < _TWO_COLUMNS:
-        return [((" ", ""), *line) for line in (*view_lines(test, inner), (), *view_lines(criteria, inner))]
+        return indented((*view_lines(test, inner), (), *view_lines(criteria, inner)))
     half = (inner - 3) // 2
     sides = view_lines(test, half), view_lines(criteria, half)
     rows = max(map(len, sides))

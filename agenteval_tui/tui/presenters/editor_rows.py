@@ -15,7 +15,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of
-from agenteval_tui.tui.styled_text import Cell, Line, fit, hanging, left, paragraph, spread
+from agenteval_tui.tui.styled_text import Cell, Line, fit, hanging, indented, left, paragraph, spread
 
 EDITED = "●" if UNICODE else "*"
 """Beside what is not saved."""
@@ -131,7 +131,7 @@ def problem_rows(
     if not error and not problems:
         return ProblemLines([fit(((" no problems", "dim"),), width)], [-1])
     if error:
-        error_lines = [((" ", ""), *line) for line in paragraph(f"! {error}", width - 2, "error")][:most]
+        error_lines = indented(paragraph(f"! {error}", width - 2, "error"))[:most]
         return ProblemLines(error_lines, [-1] * len(error_lines))
     whole = [_problem_lines(field_problem, names, width) for field_problem in in_order(problems)]
     sizes = _sizes([len(lines) for lines in whole], min(selected, len(whole) - 1), most)

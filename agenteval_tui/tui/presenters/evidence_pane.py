@@ -27,6 +27,7 @@ from agenteval_tui.tui.styled_text import (
     Cell,
     Line,
     fit,
+    indented,
     longest_that_fits,
     paragraph,
     right,
@@ -358,7 +359,7 @@ def _value(result: CriterionResult, width: int) -> list[Line]:
                 marks.append((*place, style))
     lines: list[Line] = [((title, "dim"),)]
     if result.value:
-        lines += [((" ", ""), *line) for line in marked_text(result.value, marks, width - 1, VALUE_LINES)]
+        lines += indented(marked_text(result.value, marks, width - 1, VALUE_LINES))
     return lines
 
 

@@ -25,7 +25,7 @@ from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.agents_controller import AT_ONCE, AgentsController, FoundAgents, no_chat, read_agents
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.styled_text import error_lines, width_of
+from agenteval_tui.tui.styled_text import error_state, width_of
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -114,9 +114,8 @@ class AgentsScreen(FrameScreen):
         self.ask(lambda: read_agents(workspace), self._show_agents, group="agents", failed=self._show_failure)
 
     def _show_failure(self, error: AgentevalError) -> None:
-        lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
         view = self.query_one("#agents", VirtualList)
-        view.set_empty([(), *(((" ", ""), *line) for line in lines)])
+        view.set_empty(error_state(error, self.query_one("#left").size.width))
         view.set_source(self.controller.fail())
 
     def _show_agents(self, found_agents: FoundAgents) -> None:

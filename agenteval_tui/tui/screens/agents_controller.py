@@ -29,7 +29,7 @@ from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.agent_rows import AgentRows, agent_lines, chat_heading, chat_status, problem_lines
 from agenteval_tui.tui.presenters.tabs import Much
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
-from agenteval_tui.tui.styled_text import Line, empty_state, fit
+from agenteval_tui.tui.styled_text import Line, empty_state, fit, indented
 from agenteval_tui.tui.workspace import Workspace
 
 AT_ONCE = 8
@@ -242,7 +242,7 @@ class AgentsController:
             check_key=check,
             around=about.around,
         )
-        return [((" ", ""), *line) for line in lines]
+        return indented(lines)
 
     def chat_heading(self, agent: Configured | None) -> tuple[str, Much]:
         """The title of the conversation: at which address, how long."""

@@ -30,7 +30,7 @@ from agenteval_tui.tui.styled_text import (
     SUITES_KEY,
     Cell,
     empty_state,
-    error_lines,
+    error_state,
 )
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -124,8 +124,7 @@ class CausesScreen(FilteredScreen):
             return
         lines = without_runs(error, PURPOSE)
         if lines is None:
-            rows = error_lines(error, max(self.size.width - 4, 20))
-            lines = [(), *(((" ", ""), *line) for line in rows), *empty_state("", "", *SUITES_KEY)[2:]]
+            lines = [*error_state(error, self.size.width), *empty_state("", "", *SUITES_KEY)[2:]]
         self._list.set_empty(lines)
         self._detail()
 

@@ -17,7 +17,7 @@ from agenteval_tui.tui.presenters.evidence_pane import result_lines
 from agenteval_tui.tui.presenters.tabs import CAUSE_TABS, tab_cells
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.state import flag
-from agenteval_tui.tui.styled_text import Cell, Line, empty_state
+from agenteval_tui.tui.styled_text import Cell, Line, empty_state, indented
 from agenteval_tui.views.model import sentence
 from agenteval_tui.views.review import NOTHING, item_in_full, question_view
 
@@ -147,7 +147,7 @@ class ReviewController:
         """What is asked; nothing where nothing waits."""
         if self.item is None:
             return []
-        return [((" ", ""), *line) for line in view_lines(question_view(self.item, self.comment), max(width - 2, 10))]
+        return indented(view_lines(question_view(self.item, self.comment), max(width - 2, 10)))
 
     def evidence_lines(self, width: int, now_ms: int) -> list[Line]:
         """What criteria say of it, and what they looked at; who said what before."""

@@ -31,7 +31,7 @@ from agenteval_tui.tui.screens.trends_controller import (
     read_trend,
     regrade_beside,
 )
-from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit, hanging
+from agenteval_tui.tui.styled_text import Cell, Line, error_state, fit, hanging
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -124,8 +124,7 @@ class TrendsScreen(FrameScreen):
 
     def _show_failure(self, error: AgentevalError) -> None:
         self.controller.fail()
-        lines = error_lines(error, max(self.size.width - 4, 20))
-        self._say([(), *(((" ", ""), *line) for line in lines)])
+        self._say(error_state(error, self.size.width))
 
     def _changed(self) -> None:
         """Something else is asked."""

@@ -25,7 +25,7 @@ from agenteval_tui.runs.change.model import (
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
-from agenteval_tui.tui.styled_text import Cell, Line, empty_state, labelled, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, empty_state, indented, labelled, paragraph
 from agenteval_tui.views.code_change import EFFECTS, REAL, not_built_text
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."
@@ -187,7 +187,7 @@ class WatchController:
             lines += paragraph(not_built_text(self.not_built, self.folder), width, "review")
         for file in self.ignored:
             lines += paragraph(f"{file} is left alone while runs are made: they write it.", width, "dim")
-        return [((" ", ""), *line) for line in lines]
+        return indented(lines)
 
     def empty(self) -> list[Line]:
         """What the list says that has no rows."""

@@ -41,7 +41,7 @@ from agenteval_tui.tui.screens.compare.controller import (
 from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.filterable_screen import FilteredScreen, without_runs
 from agenteval_tui.tui.screens.select_dialog import Choice, SelectScreen
-from agenteval_tui.tui.styled_text import Cell, Line, empty_state, error_lines
+from agenteval_tui.tui.styled_text import Cell, Line, empty_state, error_state
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -50,11 +50,12 @@ from agenteval_tui.tui.workers import is_busy
 
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
+CHOOSE_SIDES = "Press {compare.left} to choose the left side, or {compare.right} to choose the right one."
 NOTHING_BEFORE = (
     "No execution before has a verdict on these tests, and they have no baseline.",
     "{go.suites}",
     "go to the suites; run the tests again, then see here what changed",
-    "Press {compare.left} to choose the left side, or {compare.right} to choose the right one.",
+    CHOOSE_SIDES,
 )
 _PAIRS = 12  # of agents or variations, at most
 _TO = "→" if UNICODE else "->"
@@ -267,11 +268,8 @@ class CompareScreen(FilteredScreen):
         elif isinstance(error, NothingBeforeError):
             self._list.set_empty(empty_state(PURPOSE, *NOTHING_BEFORE))
         else:
-            lines = error_lines(error, max(self.size.width - 4, 20))
-            hint: Line = (
-                ("  Press {compare.left} to choose the left side, or {compare.right} to choose the right one.", "dim"),
-            )
-            self._list.set_empty([(), *(((" ", ""), *line) for line in lines), (), hint])
+            hint: Line = ((f"  {CHOOSE_SIDES}", "dim"),)
+            self._list.set_empty([*error_state(error, self.size.width), (), hint])
 
     def show_filtered(self) -> None:
         """Show the rows that have the words, and the chosen one in full."""

@@ -42,7 +42,7 @@ from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files, undo_files
 from agenteval_tui.tui.state import text
-from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit
+from agenteval_tui.tui.styled_text import Cell, Line, error_state, fit
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import TitledPane
@@ -158,8 +158,7 @@ class EditorScreen(FrameScreen):
             self.agenteval.say_error(error)
             return
         view = self.tests_pane.tests
-        lines = error_lines(error, max(view.size.width - 2, 20))
-        view.set_empty([(), *(((" ", ""), *line) for line in lines)])
+        view.set_empty(error_state(error, view.size.width))
 
     def _show_contents(self, contents: Contents) -> None:
         # The fields are about to be filled anew: an edit whose word is still on its way would be lost.

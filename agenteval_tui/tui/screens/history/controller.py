@@ -28,7 +28,7 @@ from agenteval_tui.tui.presenters.execution_tests import (
 )
 from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary, execution_version
 from agenteval_tui.tui.state import flag, text
-from agenteval_tui.tui.styled_text import Cell, Line, nothing_here, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, indented, nothing_here, paragraph
 
 LEAST_TESTS = 6  # rows below the list that are worth having
 EXECUTIONS_KEPT = 50
@@ -450,7 +450,7 @@ class HistoryController:
         if self.execution is not None:
             lines.append(execution_summary(self.execution, width))
         if self._query.problem:
-            lines += [((" ", ""), *line) for line in paragraph(self._query.problem, width - 2, "failed")]
+            lines += indented(paragraph(self._query.problem, width - 2, "failed"))
         if self.rows is not None and self.rows.count():
             lines.append(((" ", ""), *self.rows.heading(width - 1 - bar)))
         return lines

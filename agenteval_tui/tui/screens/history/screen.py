@@ -41,7 +41,7 @@ from agenteval_tui.tui.screens.history.controller import (
     read_page,
     read_tests,
 )
-from agenteval_tui.tui.styled_text import Cell, Line, error_lines, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, error_state, paragraph
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
@@ -183,8 +183,7 @@ class HistoryScreen(FrameScreen):
         if self.controller.rows is not None:
             self.agenteval.say_error(error)
             return
-        lines = error_lines(error, max(self.size.width - 4, 20))
-        self._list.set_empty([(), *(((" ", ""), *line) for line in lines)])
+        self._list.set_empty(error_state(error, self.size.width))
 
     def _show(self, listed: ListedRows) -> None:
         view, everything = self._list, self.agenteval.session.everything

@@ -40,7 +40,7 @@ from agenteval_tui.tui.screens.inspect.branches import BranchesController
 from agenteval_tui.tui.screens.inspect.forks import ForksController
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair
 from agenteval_tui.tui.services import services
-from agenteval_tui.tui.styled_text import Line, pad, paragraph
+from agenteval_tui.tui.styled_text import Line, indented, pad, paragraph
 from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -143,7 +143,7 @@ class DifferencePane(TitledPane[None]):
         inner = width - 2
         if inner < WIDE:
             lines = [run_line(pair.left, minus, inner), run_line(pair.right, plus, inner)]
-            return [*(((" ", ""), *line) for line in lines), ((rule * width, "rule"),)]
+            return [*indented(lines), ((rule * width, "rule"),)]
         column = half_width(inner)
         left, right = run_line(pair.left, minus, column), run_line(pair.right, plus, column)
         return [((" ", ""), *pad(left, column), (RULE, "rule"), *right), ((rule * width, "rule"),)]
@@ -628,7 +628,7 @@ class ContextPane(TitledPane[None]):
                     ((" What the model saw is not recorded: `capture: model` of the agent records it.", "dim"),),
                 ]
             lines = view_lines(request_view(requests, number, calls, most=most, more=more), width - 1)
-            return [((" ", ""), *line) for line in lines]
+            return indented(lines)
 
         self.query_one("#context", LinesView).show(lines, keep_place=False)
         self.retitle()

@@ -20,7 +20,7 @@ from agenteval_tui.tui.presenters.failure_banner import banner, failure_lines, k
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.state import text, texts
-from agenteval_tui.tui.styled_text import Cell, Line, paragraph
+from agenteval_tui.tui.styled_text import Cell, Line, indented, paragraph
 from agenteval_tui.views.found_agents import seen, what_it_is
 
 if TYPE_CHECKING:
@@ -455,7 +455,7 @@ class SuitesController:
         """
         tree = self.tree
         if tree is not None and tree.query.problem:
-            return [*(((" ", ""), *line) for line in paragraph(tree.query.problem, width - 2, "error"))]
+            return indented(paragraph(tree.query.problem, width - 2, "error"))
         if tree is None or not tree.overview.tests:
             return []
         if self.offer is not None and self._only_execution() is not None:

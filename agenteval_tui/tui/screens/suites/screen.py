@@ -34,7 +34,7 @@ from agenteval_tui.tui.screens.suites.controller import (
     is_running,
     newest_execution,
 )
-from agenteval_tui.tui.styled_text import Cell, Line, cell_len, error_lines
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, error_state, indented
 from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
@@ -268,8 +268,7 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say_error(error)
             return
         self._is_unread = True
-        lines = error_lines(error, max(self.query_one("#left").size.width - 4, 20))
-        self._list.set_empty([(), *(((" ", ""), *line) for line in lines)])
+        self._list.set_empty(error_state(error, self.query_one("#left").size.width))
 
     def _empty_lines(self) -> list[Line]:
         return self.controller.empty(one_line(", ".join(str(path) for path in self.agenteval.session.paths_looked_in)))
@@ -404,7 +403,7 @@ class SuitesScreen(FrameScreen):
         before, self._detailed = self._detailed, node.key if node is not None else ""
         run = key_of("suites.run", self.agenteval.keymap)
         self.query_one("#detail", LinesView).show(
-            lambda width: [((" ", ""), *line) for line in detail(node, runs, at, width - 1, run)],
+            lambda width: indented(detail(node, runs, at, width - 1, run)),
             keep_place=before == self._detailed,
         )
 
