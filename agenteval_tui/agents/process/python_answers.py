@@ -275,7 +275,7 @@ class Reader:
             self._graph_state(piece)
         elif isinstance(piece.get("replies"), list) and all(map(self._messages_of, piece["replies"])):
             self._list(piece["replies"], streamed)
-        elif isinstance(piece.get("choices"), list) and (piece["choices"] or "usage" in piece):
+        elif self._is_completion(piece):
             self._of_model()
             self._completion(piece)
         elif pieces.is_item(piece) and not (kind == "message" and isinstance(piece.get("content"), str)):
@@ -289,6 +289,15 @@ class Reader:
             self._told_whole = True
         else:
             self._answer(piece, streamed)
+
+    @staticmethod
+    def _is_completion(piece: dict[str, Any]) -> bool:
+        """Whether it is a reply of Chat Completions, or a chunk of one: data of the project's may have `choices`."""
+        choices = piece.get("choices")
+        if not isinstance(choices, list):
+            return False
+        keys = {"delta", "message", "finish_reason"}
+        return not keys.isdisjoint(_fields(choices[0])) if choices else "usage" in piece
 
     def _of_model(self) -> None:
         """A whole reply of a server, which is what a model gave last."""
@@ -520,7 +529,7 @@ class Reader:
             if not self._updates(data):
                 for value in data.values():
                     if isinstance(value, dict):
-                        self._state = dict(self._state or {}, **value)
+                        self._state = {**(self._state or {}), **value}
         elif mode == "values" and isinstance(data, dict) and "messages" not in data:
             self._state = data
         elif mode != "checkpoints":
@@ -551,17 +560,16 @@ class Reader:
     # Chat Completions and the Responses API.
 
     def _completion(self, piece: dict[str, Any]) -> None:
-        choice = _data(piece["choices"][0]) if piece["choices"] else {"delta": {}}
+        choice = _fields(piece["choices"][0]) if piece["choices"] else {"delta": {}}
         if choice.get("delta") is not None and choice.get("message") is None:
-            answer = pieces.message_of(dict(_data(choice["delta"]), role="assistant"), self._note)
+            answer = pieces.message_of({**_fields(choice["delta"]), "role": "assistant"}, self._note)
             if answer["calls"]:
                 self._note("unread_calls", "calls of a tool in the pieces of a stream; give the whole completion")
             for what in ("reasoning", "text"):
                 if answer[what]:
                     self.said.text(answer[what], what=what)
         else:
-            message = choice.get("message") or {}
-            answer = pieces.message_of(dict(_data(message), role="assistant"), self._note)
+            answer = pieces.message_of({**_fields(choice.get("message")), "role": "assistant"}, self._note)
             answer["id"] = piece.get("id")
             self.said.one(answer)
         for event in _usage(piece):
@@ -748,16 +756,16 @@ class Reader:
                 if not all(change is None or isinstance(change, dict) for change in changes):
                     changes = [piece]
                 for change in changes:
-                    self._state = dict(self._state or {}, **(change or {}))
+                    self._state = {**(self._state or {}), **(change or {})}
                 self.said.empty = False
             else:
                 self._as_json(piece)
             return
         if streamed and self._state is not None:
-            self._state = dict(self._state, **piece)
+            self._state = {**self._state, **piece}
             return
-        calls = piece.get("tool_calls")
-        self._told_whole = self._told_whole or isinstance(calls, (list, tuple))
+        calls = pieces.listed(piece, "tool_calls")
+        self._told_whole = self._told_whole or isinstance(piece.get("tool_calls"), (list, tuple))
         self._plain = "dict"
         if calls:
             self.said.append(self._messages([{"role": "assistant", "tool_calls": calls, "content": ""}]))
@@ -823,6 +831,12 @@ def _usage(piece: dict[str, Any]) -> Iterator[Figures]:
         figures = {"cost": piece["cost"]}
     if figures:
         yield figures
+
+
+def _fields(value: object) -> dict[str, Any]:
+    """The fields of an object that is a dict, or has the form of one; {} of anything else."""
+    data = _data(value)
+    return data if isinstance(data, dict) else {}
 
 
 def _data(data: object) -> Any:

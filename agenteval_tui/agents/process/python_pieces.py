@@ -334,7 +334,8 @@ _CONTENT = ("text", "thinking", "redacted_thinking", "reasoning", "output_text",
 def is_content(parts: Sequence[Any]) -> bool:
     """Whether these are the parts of one message's text, as models of Anthropic and of the Responses API have them."""
     kinds = [part.get("type") for part in parts if isinstance(part, dict)]
-    return len(kinds) == len(parts) and bool({"text", "output_text"} & set(kinds)) and set(kinds) <= set(_CONTENT)
+    is_known = len(kinds) == len(parts) and all(kind in _CONTENT for kind in kinds)
+    return is_known and ("text" in kinds or "output_text" in kinds)
 
 
 def is_message(piece: Any) -> bool:
@@ -346,6 +347,12 @@ def is_message(piece: Any) -> bool:
     if made_by(piece, "langchain_core", "langchain"):
         return getattr(piece, "type", None) is not None and hasattr(piece, "content")
     return isinstance(field(piece, "role"), str) and hasattr(piece, "content") and not made_by(piece, "pydantic_ai")
+
+
+def listed(piece: object, name: str) -> Sequence[Any]:
+    """The list that a field has; () where it is anything else, such as a number of calls."""
+    value = field(piece, name)
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _content_in(piece: object) -> object:
@@ -382,7 +389,7 @@ def message_of(piece: Any, note: Note) -> Message:
     message: Message = {"role": role, "text": text, "reasoning": thought, "calls": [], "closed": True}
     message["id"] = real_id(field(piece, "id"))
     message["agent"] = field(piece, "name") if role == "assistant" else None
-    for raw_call in (*(field(piece, "tool_calls") or ()), *(field(piece, "invalid_tool_calls") or ())):
+    for raw_call in (*listed(piece, "tool_calls"), *listed(piece, "invalid_tool_calls")):
         message["calls"].append(call_of(raw_call, note))
     own = bool(message["calls"])
     for part in _parts_of(piece):
@@ -421,7 +428,7 @@ def results_in(piece: Any, note: Note) -> Iterator[Message]:
         result = _result_in(part, note)
         if result is not None:
             yield result
-    for call in field(piece, "tool_calls") or ():
+    for call in listed(piece, "tool_calls"):
         if isinstance(call, dict) and "result" in call:
             yield {
                 "role": "tool",
@@ -577,7 +584,7 @@ def from_items(items: Iterable[Any], note: Note, agents: Sequence[str | None] | 
             current["text"] += text
             current["reasoning"] += thought
         elif kind == "reasoning":
-            parts = [*(field(item, "summary") or ()), *(field(item, "content") or ())]
+            parts = [*listed(item, "summary"), *listed(item, "content")]
             thought = "\n\n".join(str(field(part, "text") or "") for part in parts)
             current["reasoning"] += thought
         elif (kind, _call_id(item)) not in called:
