@@ -75,7 +75,7 @@ async def later(prompt):
 AGENTS = """
 from agents import Agent, ModelResponse, Runner, Usage, function_tool, set_tracing_disabled
 from agents.models.interface import Model
-from openai.types.responses import ResponseFunctionToolCall
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 set_tracing_disabled(True)
 
@@ -98,6 +98,23 @@ def find(q: str) -> str:
 @function_tool(failure_error_function=None)
 def broken(q: str) -> str:
     raise ValueError("db down")
+
+@function_tool(name_override="broken")
+def caught(q: str) -> str:
+    raise ValueError("db down")
+
+class Ends(Fake):
+    async def get_response(self, *args, **named):
+        if self.calls < 2:
+            return await super().get_response(*args, **named)
+        text = ResponseOutputText(text="sorry", type="output_text", annotations=[])
+        message = ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")
+        return ModelResponse([message], Usage(), None)
+
+def caught_answer(prompt):
+    return Runner.run_sync(Agent("shop", model=Ends(), tools=[find, caught]), prompt)
+
+agent = Agent("shop", model=Ends(), tools=[find, caught])
 
 def answer(prompt):
     return Runner.run_sync(Agent("shop", model=Fake(), tools=[find, broken]), prompt).final_output
@@ -123,6 +140,22 @@ async def test_calls_before_the_one_that_raised(framework: str, function: str, t
     assert ran.transcript.tool_calls[0].result == "found"
     assert "db down" in str(ran.transcript.tool_calls[-1].result)
     assert len(calls) == (3 if framework == "pydantic_ai" else 2)
+
+
+@pytest.mark.parametrize("target", ["caught_answer", "agent"])
+async def test_what_a_tool_raised_is_kept_where_the_framework_caught_it(
+    target: str, tmp_path: Path, run_agent: Run
+) -> None:
+    skip_without("agents")
+    (tmp_path / "shop_agent.py").write_text(AGENTS)
+    transcript = (await run_agent({"kind": "python", "callable": f"shop_agent:{target}"})).transcript
+    assert transcript.final_output == "sorry"
+    found, broken = transcript.tool_calls
+    assert (found.status, found.traceback, broken.status) == ("ok", None, "error")
+    assert str(broken.result).startswith("An error occurred while running the tool."), "as the model saw it"
+    assert broken.traceback is not None
+    raised = broken.traceback.exceptions[0]
+    assert (raised.type, raised.message, raised.frames[-1].file) == ("ValueError", "db down", "shop_agent.py")
 
 
 @pytest.mark.parametrize("target", ["agent"])

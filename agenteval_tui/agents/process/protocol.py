@@ -37,6 +37,7 @@ from agenteval_tui.transcripts.content_parts import attachment_fields
 from agenteval_tui.transcripts.model import ErrorCode, Note, RunError, Transcript
 from agenteval_tui.transcripts.model_request import RequestPart
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, duration_in, shown_figure
+from agenteval_tui.transcripts.traceback import traceback_from
 
 TYPES = (
     *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
@@ -135,7 +136,8 @@ class EventReader:
         text = "" if result is None else result if isinstance(result, str) else _json(result)
         took = event.get("duration_ms")
         duration = duration_in(took)
-        events: list[AgentEvent] = [ToolCallFinished(fits[0], truncate_for_store(text), bool(error), duration)]
+        raised = traceback_from(event.get("traceback"))  # as our own process has it, of what a framework caught
+        events: list[AgentEvent] = [ToolCallFinished(fits[0], truncate_for_store(text), bool(error), duration, raised)]
         if took is not None and duration is None:
             events.append(Noted(Note(LEFT_OUT, shown_figure(took), "duration_ms")))
         return events

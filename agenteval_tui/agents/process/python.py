@@ -22,6 +22,7 @@ from agenteval_tui.agents.base import (
     Prepared,
     Preparing,
     Printed,
+    ToolCallFinished,
 )
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
@@ -259,6 +260,9 @@ class PythonAgent:
                     for written in [answer["event"]] if "event" in answer else mapped:
                         told_text.add(written)
                         for event in reader.read(written):
+                            if isinstance(event, ToolCallFinished) and event.traceback is not None:
+                                clean = traceback_without_secrets(event.traceback, self._environment(options))
+                                event = replace(event, traceback=clean)
                             if isinstance(event, Done):
                                 done = event
                                 continue

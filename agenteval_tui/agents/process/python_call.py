@@ -85,9 +85,12 @@ def run(
             open_calls[str(event.get("id"))] = event.get("id"), str(event.get("name"))
         elif event["type"] == "tool_result":
             open_calls.pop(str(event.get("id")), None)
+            raised = requests.tool_errors.pop(str(event.get("id")), None)
+            if raised is not None and not event.get("error"):
+                event = dict(event, error=True, traceback=errors.traceback_of(raised))
         tell(event)
 
-    with salvage.watching() as messages, model_requests.watching(tell):
+    with salvage.watching() as messages, model_requests.watching(tell) as requests:
         try:
             asking = dict(request, _how=how)
             returned = objects.asked(loaded, request, how, target) if runner is None else runner(asking)

@@ -29,7 +29,7 @@ _added: set[str] = set()  # the frameworks whose hooks are there
 
 
 @contextlib.contextmanager
-def watching(tell: Tell) -> Iterator[None]:
+def watching(tell: Tell) -> Iterator[_Requests]:
     """Tell each request to a model that is made inside, with its answer, as an event `model_request`."""
     # Again for each call: a framework may have been imported in the function.
     add_hooks()
@@ -37,7 +37,7 @@ def watching(tell: Tell) -> Iterator[None]:
     token = _watching.set(requests)
     _active.append(requests)
     try:
-        yield
+        yield requests
     finally:
         _active.remove(requests)
         _watching.reset(token)
@@ -64,6 +64,8 @@ class _Requests:
     """The requests of one call of an agent. What can't be read is told as a request without messages."""
 
     def __init__(self, tell: Tell) -> None:
+        self.tool_errors: dict[str, BaseException] = {}
+        """What tools raised that a framework caught, by the id of the call: the model may have been told otherwise."""
         self._tell = tell
         self._open: dict[object, tuple[float, dict[str, Any] | Callable[[], dict[str, Any]]]] = {}
         self._places: dict[str, int] = {}  # of each message that was told, by its JSON
@@ -417,6 +419,24 @@ def _add_to_openai_agents() -> None:
 
     for name in ("run", "run_sync", "run_streamed"):
         setattr(agents.Runner, name, with_hooks(vars(agents.Runner)[name]))
+    # Older versions tell the model what was raised.
+    catches = "maybe_invoke_function_tool_failure_error_function"
+    for place in ("agents.tool", "agents.run_internal.tool_execution"):
+        inner = getattr(sys.modules.get(place), catches, None)
+        if inner is not None:
+            setattr(sys.modules[place], catches, _noting_error(inner))
+
+
+def _noting_error(catch: Any) -> Any:
+    @functools.wraps(catch)
+    async def caught(**named: Any) -> object:
+        requests, error = _current(), named.get("error")
+        call_id = getattr(named.get("context"), "tool_call_id", None)
+        if requests is not None and isinstance(error, Exception) and call_id is not None:
+            requests.tool_errors[str(call_id)] = error
+        return await catch(**named)
+
+    return caught
 
 
 def _openai_answer(response: Any) -> list[Message]:
