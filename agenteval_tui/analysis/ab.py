@@ -273,7 +273,7 @@ def _measure(
         return None
     interval = None
     if len(listed) >= FEW:
-        interval = paired_bootstrap(listed, seed=seed, resamples=max(400, min(4_000, 4_000_000 // len(listed))))
+        interval = paired_bootstrap(listed, seed=seed)
     return MetricDelta(middle, interval, len(listed))
 
 

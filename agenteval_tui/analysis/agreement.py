@@ -128,9 +128,9 @@ def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
     return list(by_recording.values())
 
 
-def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) -> list[JudgeFigures]:
-    """Every judged criterion of these runs (newest first), with what people's labels say of it; with `every` also the
-    other criteria of labelled runs. Criteria that ask people are left out: they say what the label says.
+def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
+    """Every judged criterion of these runs (newest first), with what people's labels say of it, and the other criteria
+    of labelled runs. Criteria that ask people are left out: they say what the label says.
 
     A label of the criterion counts before one of the run as a whole, and that only where the criterion alone decides
     the run; of several the last. Each recording counts once, by its newest grading among these runs: what people said
@@ -152,7 +152,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow], *, every: bool = False) 
         sole = sole_of_results(results)
         for number, result in enumerate(results, 1):
             judged = is_judged(result)
-            if not judged and not (every and row.recorded in labels and not asks_person(result)):
+            if not judged and (row.recorded not in labels or asks_person(result)):
                 continue
             key = (row.suite_key, result.criterion)
             label = label_of(labels.get(row.recorded, ()), result.criterion, sole)

@@ -704,7 +704,7 @@ def _interval(differences: Sequence[float], seed: int) -> Interval | None:
         return None
     if n >= _MANY:
         return _normal(differences) if spread_out(differences) else None
-    return paired_bootstrap(differences, seed=seed, resamples=max(400, min(4_000, _DRAWS // n)))
+    return paired_bootstrap(differences, seed=seed, draws=_DRAWS)
 
 
 def _normal(differences: Sequence[float]) -> Interval:

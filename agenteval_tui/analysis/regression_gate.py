@@ -161,15 +161,13 @@ def with_cached_comparison(execution: str, result: BaselineResult | None) -> Ite
         _result_now.reset(token)
 
 
-def compare_to_baseline(
-    store: Store, execution: ExecutionRow, *, quarantined: ActiveQuarantines | None = None
-) -> BaselineResult | None:
+def compare_to_baseline(store: Store, execution: ExecutionRow) -> BaselineResult | None:
     """Compare an execution with the baseline of its tests; None where none has one that is older than it.
 
     None of an A/B execution, too: the runs of two agents together say nothing against those of one.
     """
     cached = _result_now.get()
-    if cached is not None and cached[0] == execution.id and quarantined is None:
+    if cached is not None and cached[0] == execution.id:
         return cached[1]
     if execution.options.get("ab") or not has_baselines(store):
         return None
@@ -184,7 +182,7 @@ def compare_to_baseline(
     if not {(run.suite_key, run.test_id) for run in runs} or not side.runs:
         return None
     baseline = replace(baseline, runs=runs, executions=tuple(dict.fromkeys(run.execution_id for run in runs)))
-    quarantines = active(store) if quarantined is None else quarantined
+    quarantines = active(store)
     comparison = compare(store, baseline, side, quarantined=quarantines)
     gate = comparison
     # A second comparison only where something in quarantine ran.

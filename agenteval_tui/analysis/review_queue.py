@@ -164,7 +164,7 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
         rows = [row for row in rows if row.rowid in ids]
     by_id = {row.id: row for row in rows}
     items = []
-    for figures in judge_figures(store, rows, every=True):
+    for figures in judge_figures(store, rows):
         for address in figures.differ:
             run, _, number = address.partition("/")
             row, position = by_id[run], int(number) - 1

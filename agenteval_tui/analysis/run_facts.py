@@ -42,9 +42,9 @@ def facts_of_run(store: Store, row: RunRow) -> RunFacts:
     )
 
 
-def last_labels(labels: tuple[Label, ...], criterion: str) -> dict[str, Label]:
-    """The label that counts of each person, by name: the last one of this criterion ("": of the run as a whole)."""
-    return {label.who: label for label in labels if (label.criterion == criterion if criterion else label.whole)}
+def last_labels(labels: tuple[Label, ...]) -> dict[str, Label]:
+    """The label of the run as a whole that counts of each person, by name: the last one."""
+    return {label.who: label for label in labels if label.whole}
 
 
 def disagrees(label: Label, outcome: str) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -211,14 +210,10 @@ class Workbench:
         name = self.criteria[criterion].name
         return next((result for result in self.stored if result.criterion == name and not result.source), None)
 
-    def judge_all(self, *, quickly: bool = False) -> tuple[CriterionResult, ...]:
-        """Every criterion, as it is saved, on this run; foreign verdicts of an import, and what was derived of this run
-        alone, as stored. `quickly`: those with a `known_verdict` as stored, too."""
-        stored = map(self.known_verdict, range(len(self.criteria))) if quickly else repeat(None)
-        own = tuple(
-            criterion_result or self.judge(index)
-            for index, criterion_result in zip(range(len(self.criteria)), stored, strict=False)
-        )
+    def judge_all(self) -> tuple[CriterionResult, ...]:
+        """Every criterion, as it is saved, on this run; a `known_verdict`, foreign verdicts of an import, and what was
+        derived of this run alone, as stored."""
+        own = tuple(self.known_verdict(index) or self.judge(index) for index in range(len(self.criteria)))
         return own + tuple(
             # These rest on something that is not here any more, and can't be judged again.
             result

@@ -11,9 +11,9 @@ DEEPEST = 200
 """Levels of objects and lists that stay; what is deeper is kept as its JSON text."""
 
 
-def replace_non_finite(value: object, depth: int = 0) -> Any:
+def replace_non_finite(value: object) -> Any:
     """`value` with "NaN", "Infinity" for such numbers, and texts for what lies deeper than `DEEPEST` levels."""
-    return value if _is_finite(value, depth) else _made_finite(value, depth)
+    return value if _is_finite(value, 0) else _made_finite(value, 0)
 
 
 def _is_finite(value: Any, depth: int) -> bool:

@@ -274,7 +274,7 @@ def _of_arm(run: ComparedRun) -> RunRow:
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=8), st.integers(0, 3))
 def test_a_bootstrap_holds_its_mean_and_is_not_a_point(differences: list[float], seed: int) -> None:
-    interval = paired_bootstrap(differences, seed=seed, resamples=400)
+    interval = paired_bootstrap(differences, seed=seed, draws=0)
     if interval is None:
         scale = max(map(abs, differences))
         assert max(differences) - min(differences) <= 1e-9 * scale + 1e-12

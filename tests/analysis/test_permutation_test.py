@@ -9,7 +9,6 @@ import pytest
 from scientific import numpy as np
 from scientific import scipy
 
-from agenteval_tui.analysis import permutation_test
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.statistics import mcnemar_exact, paired_bootstrap
 
@@ -78,8 +77,7 @@ def test_many_cases_give_the_bootstraps_interval() -> None:
     assert found == pytest.approx(normal, abs=0.015)
 
 
-def test_intervals_hold_the_truth_as_often_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(permutation_test, "_DRAWS", 12 * 400)  # the least that it draws: rougher, and quick
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     draw = random.Random(7)
     held = 0
     for seed in range(150):

@@ -123,18 +123,16 @@ def test_bootstrap_is_scipys() -> None:
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=20), st.integers())
 def test_bootstrap_is_the_same_for_the_same_seed_and_lies_within_the_data(values: list[float], seed: int) -> None:
-    found = own.paired_bootstrap(values, seed=seed, resamples=200)
-    assert found == own.paired_bootstrap(values, seed=seed, resamples=200)
+    found = own.paired_bootstrap(values, seed=seed, draws=0)
+    assert found == own.paired_bootstrap(values, seed=seed, draws=0)
     assert found is None or min(values) - 1e-9 <= found[0] < found[1] <= max(values) + 1e-9
 
 
 def test_bootstrap_of_nothing_of_one_and_of_equal_differences() -> None:
     assert own.paired_bootstrap([]) is None
     assert own.paired_bootstrap([0.5]) is None  # a point would promise certainty
-    assert own.paired_bootstrap([0.25] * 9, resamples=50) is None
+    assert own.paired_bootstrap([0.25] * 9, draws=0) is None
     assert own.paired_bootstrap([0.3 - 0.2, 0.8 - 0.7]) is None
-    with pytest.raises(ValueError):
-        own.paired_bootstrap([1.0], level=1.0)
 
 
 def test_bootstrap_covers_about_as_often_as_it_says() -> None:
@@ -142,7 +140,7 @@ def test_bootstrap_covers_about_as_often_as_it_says() -> None:
     held = 0
     for round_ in range(200):
         sample = [seeded.gauss(0.1, 1.0) for _ in range(40)]
-        found = own.paired_bootstrap(sample, seed=round_, resamples=300)
+        found = own.paired_bootstrap(sample, seed=round_, draws=0)
         assert found is not None
         held += found[0] <= 0.1 <= found[1]
     assert 178 <= held <= 199

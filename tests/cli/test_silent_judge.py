@@ -158,7 +158,7 @@ def test_a_changed_prompt_is_compared_before_it_is_trusted(project: Project) -> 
     # The same in the app's sheet, which looks at the labels' runs first.
     with Store.open(history_file()) as store:
         rows = gradings_of(store, dict.fromkeys(one.run_id for one in store.labels()))
-        (figures,) = judge_figures(store, rows, every=True)
+        (figures,) = judge_figures(store, rows)
     assert [version.agreement.n for version in figures.versions] == [60, 60]
 
 

@@ -143,9 +143,9 @@ def test_what_people_said_of_an_output_is_said_of_its_newest_grading(store: Stor
     good = store.runs_of_execution(recorded.id)[0]
     give_label(store, Label(good.id, criterion="says", passed=True, who="kim"))
     grade(store, recorded, "bad")
-    (one,) = judge_figures(store, store.run_rows(store.run_ids(RunFilter())), every=True)
+    (one,) = judge_figures(store, store.run_rows(store.run_ids(RunFilter())))
     assert (one.judged, one.labelled, one.agreement.n, one.agreement.only_person) == (1, 1, 1, 1)
-    named = judge_figures(store, store.runs_of_execution(recorded.id), every=True)[0]
+    named = judge_figures(store, store.runs_of_execution(recorded.id))[0]
     assert (named.labelled, named.agreement.both_yes) == (1, 1)
 
 

@@ -475,7 +475,7 @@ def figures(store: Store) -> dict[str, Any]:
         "facts": facts_for(store, key, test).runs,
         "blamed": astuple(RepetitionReader(store).of(newest(store)))[:4],
         "review": [one.run_id for one in queue(store, ReviewFilter(failures=True, sample=50, disagreements=True))],
-        "agreement": [(one.criterion, one.judged, one.labelled) for one in judge_figures(store, rows, every=True)],
+        "agreement": [(one.criterion, one.judged, one.labelled) for one in judge_figures(store, rows)],
         "pruned": len(prunable(store, Pruning(keep=3)).runs) - len(store.forks_of(newest(store).id)),
     }
 

@@ -112,7 +112,8 @@ def test_a_document_is_laid_out_in_parts() -> None:
 
 def test_labels_and_what_they_say_of_an_edit() -> None:
     good, bad = Label("r", 5, "h", who="kim"), Label("r", 1, "h", who="kim")
-    assert last_labels((good, bad, Label("r", 3, who="lee")), "h") == {"kim": bad}
+    lee, later = Label("r", 3, who="lee"), Label("r", 4, who="lee")
+    assert last_labels((good, lee, bad, later)) == {"lee": later}
     assert disagrees(good, "failed")
     assert not disagrees(bad, "failed")
     assert not disagrees(good, "error"), "there is no verdict"

@@ -128,7 +128,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
             for row in store.run_rows(disagreements(store, store.run_ids(run_filter)))
             if not suites or row.suite_key in keys or row.suite_name.casefold() in names
         ]
-        figures = judge_figures(store, rows, every=True)
+        figures = judge_figures(store, rows)
         nothing = "" if figures else invocation.why_nothing(store)
     if as_json:
         invocation.out.json(JudgeReport(criteria=tuple(map(judged_criterion, figures))))

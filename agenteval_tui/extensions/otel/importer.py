@@ -179,7 +179,7 @@ def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
     status = data["status"] if isinstance(data.get("status"), Mapping) else {}
     code = status.get("code", status.get("status_code", data.get("status_code")))
     parent = plain_text(data.get("parentSpanId") or data.get("parent_span_id") or data.get("parent_id"))
-    whole = openinference.with_kind(data, _attributes(data.get("attributes"), all_of_them=True))
+    whole = openinference.with_kind(data, _attributes(data.get("attributes")))
     is_openinference = isinstance(whole.get(openinference.KIND), str)
     also = ("input.value", "output.value") if is_openinference else ()
     own = {key: value for key, value in whole.items() if key.startswith(_KEPT) or key in also}
@@ -198,7 +198,7 @@ def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
     events = data.get("events")
     for event in events if isinstance(events, list) else ():
         if isinstance(event, Mapping):
-            inner = _attributes(event.get("attributes"), all_of_them=True)
+            inner = _attributes(event.get("attributes"))
             name = plain_text(event.get("name"))
             if name == "gen_ai.evaluation.result":
                 evaluations.append(inner)
@@ -238,14 +238,10 @@ def _moment(data: Mapping[str, Any], *keys: str) -> float | None:
     return None
 
 
-def _attributes(data: Any, *, all_of_them: bool = False) -> dict[str, Any]:
+def _attributes(data: Any) -> dict[str, Any]:
     if isinstance(data, Mapping):
-        pairs = [(str(key), value) for key, value in data.items()]
-    elif isinstance(data, list):
-        pairs = [(str(entry.get("key")), _value(entry.get("value"))) for entry in data if isinstance(entry, Mapping)]
-    else:
-        return {}
-    return {key: value for key, value in pairs if all_of_them or key.startswith(_KEPT)}
+        return {str(key): value for key, value in data.items()}
+    return {str(pair.get("key")): _value(pair.get("value")) for pair in as_list(data) if isinstance(pair, Mapping)}
 
 
 def _value(data: object, depth: int = 0) -> object:

@@ -94,7 +94,7 @@ def _notes(bench: Workbench, results: Sequence[CriterionResult], run_facts: RunF
         notes.append((differs, token(_outcome_now(status, results, run_facts.pass_threshold))))
     if status in ("passed", "failed") and (missing := not_made_sentence(not_made(results))):
         notes.append((missing, "error"))
-    if labels := list(last_labels(run_facts.labels, "").values()):
+    if labels := list(last_labels(run_facts.labels).values()):
         label_text = labelled_text(labels)
         differ = any(disagrees(label, status) for label in labels)
         notes.append(cell(f"{WARNING[0]} {label_text}", WARNING[1]) if differ else (label_text, "dim"))

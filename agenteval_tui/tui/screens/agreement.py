@@ -123,7 +123,7 @@ def show_agreement(screen: FrameScreen) -> None:
 
     def work() -> list[JudgeFigures]:
         rows = gradings_of(store, dict.fromkeys(label.run_id for label in store.labels()))
-        return judge_figures(store, rows, every=True)
+        return judge_figures(store, rows)
 
     def chosen(differ: tuple[str, ...] | None) -> None:
         if not differ:

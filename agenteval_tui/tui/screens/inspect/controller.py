@@ -244,7 +244,7 @@ class InspectController:
             term = term_in(bench.transcript, how.get("search", ""))
             record = decoded(bench.store.around_of(bench.run.execution_id))
             facts = facts_of_run(bench.store, bench.run)
-            return LoadedRun(bench, bench.judge_all(quickly=True), around, facts, term, record)
+            return LoadedRun(bench, bench.judge_all(), around, facts, term, record)
 
         return read
 
