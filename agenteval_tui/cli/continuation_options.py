@@ -9,11 +9,10 @@ from typing import Any, TypeVar
 import click
 from msgspec import Struct
 
-from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, allow_one_of, option_group
 from agenteval_tui.cli.prompts import can_ask, confirm
-from agenteval_tui.cli.trust_prompt import trust_answer
+from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.fork.oracle import Oracle
@@ -53,12 +52,12 @@ def permit_oracle(invocation: Invocation, oracle: Oracle, questions: Sequence[Qu
     """Ask where the agent of these questions needs the user's trust; the oracle has it then. Says which tools of the
     run are gone. Raises `NotTrustedError` if there is no terminal, or the answer is no."""
     planned = oracle.plan(questions, 1).runs
-    try:
+
+    def check(allowed: bool) -> None:
+        oracle.trust = oracle.trust or allowed
         execution_plan(oracle.source, planned, trust=oracle.trust)
-    except NotTrustedError as refused:
-        if not trust_answer(invocation, refused):
-            raise
-        oracle.trust = True
+
+    ask_permission(invocation, check)
     if planned and (sentence := gone_tools_text(*oracle.gone_tools(questions[0].conversation))):
         invocation.note(sentence)
 

@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.agents.permission import NotTrustedError, Permission
+from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, read
@@ -24,7 +24,7 @@ from agenteval_tui.analysis.drafted_test import GoodRuns, make_test
 from agenteval_tui.cli.exit_codes import INTERRUPTED, exit_code
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.run_suites import load_for_run
-from agenteval_tui.cli.trust_prompt import ask_permission, plan_with_permission, trust_answer
+from agenteval_tui.cli.trust_prompt import ask_permission, plan_with_permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -88,38 +88,38 @@ class _Written(Struct, frozen=True):
     """How many requests of models its recording has."""
 
 
-def record_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
+def record_program(invocation: Invocation, options: Mapping[str, Any]) -> int:
     """Record or replay a program; gives the exit code."""
-    with handshake(given["ready"]) as started:
-        return _record_program(invocation, given, started)
+    with handshake(options["ready"]) as started:
+        return _record_program(invocation, options, started)
 
 
-def _record_program(invocation: Invocation, given: Mapping[str, Any], started: Handshake) -> int:
-    _check(given)
+def _record_program(invocation: Invocation, options: Mapping[str, Any], started: Handshake) -> int:
+    _check(options)
     loaded: Sequence[LoadedSuite] = ()
-    if given["test"] is not None:
-        loaded = load_for_run(invocation, () if given["suite"] is None else (given["suite"],), (given["test"],))
-    before, left = _before(invocation, given)
+    if options["test"] is not None:
+        loaded = load_for_run(invocation, () if options["suite"] is None else (options["suite"],), (options["test"],))
+    before, left = _before(invocation, options)
     paid = left.exchanges
-    cassette = None if before is None else _lenient(before, given)
-    program = _program(given, cassette, live=given["live_after_miss"] or not given["replay"])
+    cassette = None if before is None else _lenient(before, options)
+    program = _program(options, cassette, live=options["live_after_miss"] or not options["replay"])
     _name_servers_over_http(invocation, program)
     find_program(program.argv[0], program.cwd, program.env)  # before anything says that it runs
-    permission = _permission(invocation, given, program)
+    permission = _permission(invocation, options, program)
     with invocation.store() as store, ExitStack() as stack:
         plan = None
-        if given["test"] is not None:
+        if options["test"] is not None:
             agents = load_agents(directories.config_dir())
             plan = plan_for(
-                loaded, given["test"], program, user_agents=agents, judge=given["judge"], trust=given["trust"]
+                loaded, options["test"], program, user_agents=agents, judge=options["judge"], trust=options["trust"]
             )
             plan = plan_with_permission(invocation, plan)
-        writes = given["cassette"] is not None and (not given["replay"] or given["live_after_miss"])
+        writes = options["cassette"] is not None and (not options["replay"] or options["live_after_miss"])
         journal = None
         if writes:
             kept = before or Cassette()
             # With what was paid for before: should this one be cut off, too, the next has it still.
-            journal = Journal(given["cassette"], replace(kept, exchanges=(*kept.exchanges, *paid)), left.left)
+            journal = Journal(options["cassette"], replace(kept, exchanges=(*kept.exchanges, *paid)), left.left)
             stack.callback(journal.close)
 
         async def recorded(live: LiveRecording) -> tuple[Recording, _Written]:
@@ -128,23 +128,23 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
             )
             failed: AgentevalError | None = None
             # A second run of the program is compared with a whole one.
-            if given["calibrate"] and recording.exchanges and not recording.cut_off:
+            if options["calibrate"] and recording.exchanges and not recording.cut_off:
                 try:
                     recording = await calibrated(program, permission, recording)
                 except AgentevalError as error:
                     failed = error
-            written, kept = _Written(volatile=recording.volatile if given["calibrate"] else ()), True
+            written, kept = _Written(volatile=recording.volatile if options["calibrate"] else ()), True
             try:
-                if given["cassette"] is not None and keep_cassette(given["cassette"], before, recording):
-                    written = replace(written, cassette=given["cassette"])
+                if options["cassette"] is not None and keep_cassette(options["cassette"], before, recording):
+                    written = replace(written, cassette=options["cassette"])
             except AgentevalError as error:
                 failed, kept = error, False
             if plan is None:
                 store_ungraded(store, program, recording, ids=(live.execution, live.run))
-                live.end(recording.transcript, ungraded(recording), recording.duration_ms)
+                outcome = ungraded(recording)
             else:
-                judged = await store_graded(store, plan, recording, given["max_cost"])
-                live.end(recording.transcript, judged, recording.duration_ms)
+                outcome = await store_graded(store, plan, recording, options["max_cost"])
+            live.end(recording.transcript, outcome, recording.duration_ms)
             # A journal that is left is where the next recording finds what was paid for.
             if journal is not None and kept and not recording.cut_off:
                 journal.done()
@@ -152,8 +152,8 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
             try:
                 if failed is not None:
                     raise failed
-                if given["new"]:
-                    suite, test = _write_test(given["suite"], program, recording)
+                if options["new"]:
+                    suite, test = _write_test(options["suite"], program, recording)
                     written = replace(written, suite=suite, test=test)
             except AgentevalError:
                 invocation.note(
@@ -164,7 +164,7 @@ def _record_program(invocation: Invocation, given: Mapping[str, Any], started: H
 
         live = live_recording(program, plan, handshake=started)
         recording, written = run_to_end(_shown(live, recorded))
-        return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])
+        return _report(invocation, store, live.execution, recording, written, as_json=options["as_json"])
 
 
 async def _shown(live: LiveRecording, recorded: Callable[[LiveRecording], Awaitable[T]]) -> T:
@@ -173,16 +173,16 @@ async def _shown(live: LiveRecording, recorded: Callable[[LiveRecording], Awaita
         return await recorded(live)
 
 
-def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette | None, Journals]:
+def _before(invocation: Invocation, options: Mapping[str, Any]) -> tuple[Cassette | None, Journals]:
     """The cassette that is replayed, and what servers answered beyond it when such a recording was cut off (it was
     killed, say): what was paid for is not asked for again."""
-    path: Path | None = given["cassette"]
+    path: Path | None = options["cassette"]
     if path is None:
         return None, Journals()
     if path.is_dir():
         raise AgentevalError("this is a folder", where=str(path), fix="name a file in it")
-    before = read(path) if given["replay"] else None
-    if given["replay"] and not given["live_after_miss"]:
+    before = read(path) if options["replay"] else None
+    if options["replay"] and not options["live_after_miss"]:
         return before, Journals()
     journals = journals_of(path)
     if journals.running and before is None:
@@ -203,45 +203,40 @@ def _before(invocation: Invocation, given: Mapping[str, Any]) -> tuple[Cassette 
     return before, replace(journals, exchanges=tuple(rest))
 
 
-def replay_program(invocation: Invocation, given: Mapping[str, Any]) -> int:
+def replay_program(invocation: Invocation, options: Mapping[str, Any]) -> int:
     """Replay a stored run with a program, live from its first changed request; gives the exit code."""
-    with handshake(given["ready"]) as started:
-        return _replay_program(invocation, given, started)
-
-
-def _replay_program(invocation: Invocation, given: Mapping[str, Any], started: Handshake) -> int:
-    with invocation.store() as store:
-        row = invocation.references(store).run(given["run"])
+    with handshake(options["ready"]) as started, invocation.store() as store:
+        row = invocation.references(store).run(options["run"])
         tape = tape_of(store, row)
-        program = with_input(_program(given, _lenient(tape, given), live=True), store, row)
+        program = with_input(_program(options, _lenient(tape, options), live=True), store, row)
         agents = load_agents(directories.config_dir())
-        around = _surroundings(store, row, agents) if given["as_agent"] else None
+        around = _surroundings(store, row, agents) if options["as_agent"] else None
         program = program if around is None else around.around(program)
         _name_servers_over_http(invocation, program)
         find_program(program.argv[0], program.cwd, program.env)
-        permission = _permission(invocation, given, program)
-        try:
-            plan = replay_plan(store, row, program, user_agents=agents, trust=given["trust"], around=around)
-        except NotTrustedError as refused:
-            if not trust_answer(invocation, refused):
-                raise
-            plan = replay_plan(store, row, program, user_agents=agents, trust=True, around=around)
+        permission = _permission(invocation, options, program)
+        plan = ask_permission(
+            invocation,
+            lambda allowed: replay_plan(
+                store, row, program, user_agents=agents, trust=options["trust"] or allowed, around=around
+            ),
+        )
 
         async def recorded(live: LiveRecording) -> tuple[Recording, ForkOrigin]:
             recording = await record(program, permission, live=live)
             origin = origin_of(row, recording)
             if plan is None:
                 store_ungraded(store, program, recording, origin=origin, of=row, ids=(live.execution, live.run))
-                live.end(recording.transcript, ungraded(recording), recording.duration_ms)
+                outcome = ungraded(recording)
             else:
-                judged = await store_graded(store, as_fork(plan, origin), recording, given["max_cost"])
-                live.end(recording.transcript, judged, recording.duration_ms)
+                outcome = await store_graded(store, as_fork(plan, origin), recording, options["max_cost"])
+            live.end(recording.transcript, outcome, recording.duration_ms)
             return recording, origin
 
         live = live_recording(program, plan, of=row, handshake=started)
         recording, origin = run_to_end(_shown(live, recorded))
         written = _Written(fork_of=row, step=origin.step, recorded=requests_in(tape))
-        return _report(invocation, store, live.execution, recording, written, as_json=given["as_json"])
+        return _report(invocation, store, live.execution, recording, written, as_json=options["as_json"])
 
 
 def _surroundings(store: Store, row: RunRow, agents: Mapping[str, AgentConfig]) -> Surroundings:
@@ -255,55 +250,55 @@ def _surroundings(store: Store, row: RunRow, agents: Mapping[str, AgentConfig]) 
     return surroundings
 
 
-def _lenient(cassette: Cassette, given: Mapping[str, Any]) -> Cassette:
+def _lenient(cassette: Cassette, options: Mapping[str, Any]) -> Cassette:
     """The cassette with what was said to vary."""
-    more = tuple([Volatile("*", name) for name in given["volatile"]])
+    more = tuple([Volatile("*", name) for name in options["volatile"]])
     return replace(cassette, volatile=(*cassette.volatile, *more))
 
 
-def _check(given: Mapping[str, Any]) -> None:
+def _check(options: Mapping[str, Any]) -> None:
     """Raise if options contradict each other."""
-    if given["replay"] and given["cassette"] is None:
+    if options["replay"] and options["cassette"] is None:
         raise click.UsageError("--replay needs --cassette FILE")
     for name in ("live_after_miss", "ignore_system", "pace", "volatile"):
-        if given[name] and not given["replay"]:
+        if options[name] and not options["replay"]:
             raise click.UsageError(f"--{name.replace('_', '-')} needs --replay")
-    if given["calibrate"] and given["replay"]:
+    if options["calibrate"] and options["replay"]:
         raise click.UsageError("--calibrate needs a new recording: leave out --replay")
-    if given["new"] and given["test"] is not None:
+    if options["new"] and options["test"] is not None:
         raise click.UsageError("give --test for an existing test, or --new for a new one")
-    if given["suite"] is not None and not given["new"] and given["test"] is None:
+    if options["suite"] is not None and not options["new"] and options["test"] is None:
         raise click.UsageError("--suite needs --test or --new")
 
 
-def _program(given: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
+def _program(options: Mapping[str, Any], cassette: Cassette | None, *, live: bool) -> Program:
     """The program to start. `live`: from the first request that is not in the cassette, servers answer."""
     servers = {}
-    for upstream in given["upstream"]:
+    for upstream in options["upstream"]:
         name, equals, address = upstream.partition("=")
         if not equals or not address:
             raise click.UsageError(f"--upstream {upstream}: write NAME=URL")
         servers[name] = address
     return replace(
-        program_in(Path.cwd(), given["program"], given_upstreams=servers),
-        port=given["port"],
+        program_in(Path.cwd(), options["program"], given_upstreams=servers),
+        port=options["port"],
         cassette=cassette,
         on_miss="live" if live else "error",
-        system=not given["ignore_system"],
-        pace=given["pace"],
-        max_cost=given["max_cost"],
-        stdout=_STDERR if given["as_json"] else None,
-        mcp_config=given["mcp_config"],
+        system=not options["ignore_system"],
+        pace=options["pace"],
+        max_cost=options["max_cost"],
+        stdout=_STDERR if options["as_json"] else None,
+        mcp_config=options["mcp_config"],
     )
 
 
-def _permission(invocation: Invocation, given: Mapping[str, Any], program: Program) -> Permission:
+def _permission(invocation: Invocation, options: Mapping[str, Any], program: Program) -> Permission:
     """The permission to start it, for which the user may be asked at the terminal. Raises `NotTrustedError`."""
     if program.brought.refused:
         names = one_line(listed(program.brought.refused), 200)
         file = one_line(listed([str(brought_file) for brought_file in program.brought.files]), 200)
         invocation.note(f"not taken from {file}, because programs load code through it: {names}")
-    return ask_permission(invocation, lambda trusted: permission_of(program, trusted=trusted or given["trust"]))
+    return ask_permission(invocation, lambda trusted: permission_of(program, trusted=trusted or options["trust"]))
 
 
 def _name_servers_over_http(invocation: Invocation, program: Program) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.analysis.regression_gate import has_baseline
 from agenteval_tui.cli.commands.validate import print_problem
 from agenteval_tui.cli.exit_codes import INTERRUPTED
@@ -24,7 +23,7 @@ from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_options import Ending, ReportFiles, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given, suites_given
-from agenteval_tui.cli.trust_prompt import plan_with_permission, text_with_permission, trust_answer
+from agenteval_tui.cli.trust_prompt import ask_permission, plan_with_permission, text_with_permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import extended
@@ -242,10 +241,8 @@ def _planned(
 ) -> tuple[ResumePlan, PlanOptions]:
     """What is missing, permitted, and the options with which its process comes to the same plan."""
     execution = invocation.references(store).execution(reference).id
-    try:
-        resumed = resume_plan(store, execution, options, errors=errors)
-    except NotTrustedError as refused:
-        if not trust_answer(invocation, refused):
-            raise
-        resumed = resume_plan(store, execution, replace(options, trust=True), errors=errors)
+    resumed = ask_permission(
+        invocation,
+        lambda allowed: resume_plan(store, execution, replace(options, trust=options.trust or allowed), errors=errors),
+    )
     return resumed, replace(options, trust=resumed.plan.trust)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.permission import NotTrustedError, Permission, TrustRequirement
+from agenteval_tui.agents.permission import NotTrustedError, TrustRequirement
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.prompts import can_ask, choose
 from agenteval_tui.core.display import one_line
@@ -14,6 +15,7 @@ from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.trust import Trust, kind_of
 
+T = TypeVar("T")
 _LISTED = 30  # programs and secrets of one repository
 
 
@@ -22,13 +24,11 @@ def plan_with_permission(invocation: Invocation, plan: Plan) -> Plan:
     not trusted and there is no terminal, or the answer is no.
     """
 
-    try:
-        return replace(plan, permission=check_trust(plan))
-    except NotTrustedError as refused:
-        if not trust_answer(invocation, refused):
-            raise
-        plan = replace(plan, trust=True)
-        return replace(plan, permission=check_trust(plan))
+    def permitted(allowed: bool) -> Plan:
+        trusted = replace(plan, trust=plan.trust or allowed)
+        return replace(trusted, permission=check_trust(trusted))
+
+    return ask_permission(invocation, permitted)
 
 
 def text_with_permission(plan: Plan) -> Plan:
@@ -41,24 +41,19 @@ def text_with_permission(plan: Plan) -> Plan:
         raise NotTrustedError(refused.needs, "a suite on standard input has no folder to trust") from None
 
 
-def ask_permission(invocation: Invocation, check: Callable[[bool], Permission]) -> Permission:
-    """What `check(False)` gives, or `check(True)` if the user at the terminal agrees. Raises `NotTrustedError` if a
+def ask_permission(invocation: Invocation, attempt: Callable[[bool], T]) -> T:
+    """What `attempt(False)` gives, or `attempt(True)` if the user at the terminal agrees. Raises `NotTrustedError` if a
     folder is not trusted and there is no terminal, or the answer is no.
     """
     try:
-        return check(False)
+        return attempt(False)
     except NotTrustedError as refused:
-        if not trust_answer(invocation, refused):
+        if not (can_ask(invocation) and _agrees(invocation, refused.needs)):
             raise
-        return check(True)
+        return attempt(True)
 
 
-def trust_answer(invocation: Invocation, refused: NotTrustedError) -> bool:
-    """Whether the user at the terminal allows it to run; False without a terminal."""
-    return can_ask(invocation) and _ask(invocation, refused.needs)
-
-
-def _ask(invocation: Invocation, needs: Sequence[TrustRequirement]) -> bool:
+def _agrees(invocation: Invocation, needs: Sequence[TrustRequirement]) -> bool:
     """Whether it may be; what is trusted and agreed from now on is remembered."""
     err = invocation.err
     trust = Trust.load()

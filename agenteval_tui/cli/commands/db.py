@@ -42,6 +42,8 @@ from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
 from agenteval_tui.history.salvage import describe_loss, salvage
 
+_LIST_SUITES = command_line("agenteval", "db", "query", "SELECT DISTINCT suite_file FROM runs")
+
 
 class _Parts(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -151,7 +153,7 @@ def _print(out: Output, state: HistoryHealth, options: str) -> None:
         out.line((f"  agenteval db vacuum{options} frees the unused space", "dim"))
 
 
-@click.command("check")
+@command.command("check")
 @click.option("--deep", is_flag=True, help="Unpack every transcript and result too.")
 @click.option(
     "--fix",
@@ -229,143 +231,12 @@ def _print_check(invocation: Invocation, result: Any, fixed: tuple[str, ...], se
         out.line(("✓ ", "good"), f"the history is {state} ({moment(int(time.time() * 1000))}, {seconds:.1f} s)")
 
 
-@click.command("vacuum")
-@common_options
-@pass_invocation
-def vacuum_command(invocation: Invocation) -> int:
-    """Rewrite the history file without unused space. This needs twice its size, and can't run during an execution."""
-    existing(invocation)
-    with invocation.store() as store:
-        done = vacuum(store)
-    freed = max(done.before - done.after, 0)
-    invocation.out.line(f"{megabytes(done.before)} → {megabytes(done.after)}: {megabytes(freed)} freed")
-    return 0
+command.add_command(query_command, "query")
 
 
-# `agenteval db export`, `import`, `move`, `salvage`: the history on another disk or machine, and a damaged one
+# `agenteval db prune`: old runs go, by age and by count per test
 
 
-@click.command("export")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
-@common_options
-@pass_invocation
-def export_command(invocation: Invocation, file: Path, force: bool) -> int:
-    """Copy the history to FILE as it is now, even while executions run.
-
-    The copy is a complete history: use it with --db, or add it to another history with `db import`. Executions that are
-    running are interrupted in the copy. (If you copy history.db with cp during a write, the copy may be broken.)
-    """
-    path = existing(invocation)
-    with invocation.store(to_look=True):
-        pass  # an older file is brought up to date, a damaged one is saved
-    size = copy_history(path, file, force=force)
-    invocation.out.line(f"{file}: {megabytes(size)}")
-    invocation.out.line((command_line("agenteval", "--db", str(file), "history"), "dim"))
-    return 0
-
-
-@click.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
-@common_options
-@pass_invocation
-def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: bool) -> int:
-    """Add the runs of other history FILES: from another machine, from CI, from a backup.
-
-    Executions and runs keep their ids, so importing the same file again adds nothing, and executions that were resumed
-    elsewhere are completed. Labels, quarantines, triage decisions, and baselines of tests without one here come too.
-    Labels and decisions that were withdrawn on either side stay withdrawn.
-    """
-    done: list[HistoryMerge] = []
-    with invocation.store() as store:
-        for file in files:
-            merged = merge_history(
-                store,
-                file,
-                lambda at, of, file=file: invocation.err.status(f"{file.name}: {at:,} of {of:,} runs"),  # type: ignore[misc]
-            )
-            invocation.err.status("")
-            resolve_review(store, merged.relabelled)
-            done.append(extended(HistoryMerge, merged, file=str(file)))
-            if not as_json:
-                _print_merged(invocation, done[-1])
-    if as_json:
-        invocation.out.json(done)
-    return 0
-
-
-def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
-    parts = [f"{count(merged.executions, 'execution')} and {count(merged.runs, 'run')} added"]
-    if merged.completed:
-        parts.append(f"{count(merged.completed, 'run')} completed")
-    if merged.labels:
-        parts.append(f"{count(merged.labels, 'label')} added")
-    if merged.taken_back:
-        parts.append(f"{merged.taken_back} removed there, and now here too")
-    if merged.already:
-        parts.append(f"{count(merged.already, 'run')} already known")
-    invocation.out.line(f"{merged.file}: {', '.join(parts)}")
-    for note in merged.left_out:
-        invocation.out.line(("  left out ", "warn"), note)
-
-
-@click.command("move")
-@click.argument("old", shell_complete=completed_values.folders)
-@click.argument("new", shell_complete=completed_values.folders)
-@common_options
-@pass_invocation
-def move_command(invocation: Invocation, old: str, new: str) -> int:
-    """Tell the history that the suites in the folder (or file) OLD are now in NEW, so that they keep their runs.
-
-    The history knows suites by their absolute path. After you moved or renamed a project, or imported a history from
-    another machine, this joins the old runs with the new ones. OLD no longer has to exist.
-    """
-    existing(invocation)
-    there = Path(os.path.realpath(new))
-    if not there.exists():
-        raise AgentevalError("there is no such file or folder", where=new, fix="name the new place of the suites")
-    with invocation.store() as store:
-        # Not resolved: it may be gone, and links in it lead elsewhere now.
-        done = move_suites(store, os.path.abspath(Path(old).expanduser()), str(there))  # noqa: PTH100
-    if not done.suites:
-        raise AgentevalError(
-            f"the history has no suite in {old}",
-            fix=f"{_LIST_SUITES}{invocation.db_option} lists the suites",
-        )
-    joined = f"; {count(done.merged, 'test')} had runs under both paths" if done.merged else ""
-    invocation.out.line(f"{count(done.suites, 'suite')} moved to {there}{joined}")
-    return 0
-
-
-@click.command("salvage")
-@click.argument("file", required=False, type=click.Path(path_type=Path))
-@click.option("--to", type=click.Path(path_type=Path), help="The new file (default: FILE.salvaged.db).")
-@common_options
-@pass_invocation
-def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) -> int:
-    """Save everything that can still be read of a damaged history FILE (default: the history) in a new file.
-
-    FILE does not change. A destroyed page costs only its own content, and everything lost is listed. Totals, the search
-    index, tool calls and results of criteria are rebuilt from the rest.
-    """
-    source = file or existing(invocation)
-    target = to or Path(f"{source}.salvaged.db")
-    saved = salvage(source, target)
-    invocation.out.line(
-        f"{target}: {count(saved.rows['executions'], 'execution')}, {count(saved.rows['runs'], 'run')},"
-        f" {count(saved.rows['transcripts'], 'transcript')}"
-    )
-    for loss in saved.lost:
-        invocation.out.line(("  lost ", "warn"), describe_loss(loss))
-    if not saved.lost:
-        invocation.out.line(("  nothing is lost", "dim"))
-    imports = command_line("agenteval", "db", "import", str(target))
-    invocation.out.line((f"{imports}{invocation.db_option} adds them to the history", "dim"))
-    return 0
-
-
-_LIST_SUITES = command_line("agenteval", "db", "query", "SELECT DISTINCT suite_file FROM runs")
 _AGE = re.compile(r"(\d{1,6})\s*(h|d|w|mo|y)", re.IGNORECASE)
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "mo": 30 * 24, "y": 365 * 24}
 _REASONS = {
@@ -375,9 +246,6 @@ _REASONS = {
     "quarantine": "in quarantine",
     "triage": "an example of a triage decision",
 }
-
-
-# `agenteval db prune`: old runs go, by age and by count per test
 
 
 def cutoff(text: str, now: int) -> int:
@@ -393,7 +261,7 @@ def cutoff(text: str, now: int) -> int:
         ) from None
 
 
-@click.command("prune")
+@command.command("prune")
 @click.option("--older-than", "older_than", metavar="AGE", help="Runs older than this (90d, 12h, 2w, 6mo, 1y, a day).")
 @click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs of each test.")
 @click.option("--dry-run", is_flag=True, help="Show what would be removed; change nothing.")
@@ -467,14 +335,137 @@ def _document(prunable: Prunable, done: DeleteResult | None) -> HistoryPruning:
     return extended(HistoryPruning, prunable, runs=len(prunable.runs), removed=removed)
 
 
-for _name, _part in (
-    ("check", check_command),
-    ("query", query_command),
-    ("prune", prune_command),
-    ("vacuum", vacuum_command),
-    ("export", export_command),
-    ("import", import_command),
-    ("move", move_command),
-    ("salvage", salvage_command),
-):
-    command.add_command(_part, _name)
+@command.command("vacuum")
+@common_options
+@pass_invocation
+def vacuum_command(invocation: Invocation) -> int:
+    """Rewrite the history file without unused space. This needs twice its size, and can't run during an execution."""
+    existing(invocation)
+    with invocation.store() as store:
+        done = vacuum(store)
+    freed = max(done.before - done.after, 0)
+    invocation.out.line(f"{megabytes(done.before)} → {megabytes(done.after)}: {megabytes(freed)} freed")
+    return 0
+
+
+# `agenteval db export`, `import`, `move`, `salvage`: the history on another disk or machine, and a damaged one
+
+
+@command.command("export")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
+@common_options
+@pass_invocation
+def export_command(invocation: Invocation, file: Path, force: bool) -> int:
+    """Copy the history to FILE as it is now, even while executions run.
+
+    The copy is a complete history: use it with --db, or add it to another history with `db import`. Executions that are
+    running are interrupted in the copy. (If you copy history.db with cp during a write, the copy may be broken.)
+    """
+    path = existing(invocation)
+    with invocation.store(to_look=True):
+        pass  # an older file is brought up to date, a damaged one is saved
+    size = copy_history(path, file, force=force)
+    invocation.out.line(f"{file}: {megabytes(size)}")
+    invocation.out.line((command_line("agenteval", "--db", str(file), "history"), "dim"))
+    return 0
+
+
+@command.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON list.")
+@common_options
+@pass_invocation
+def import_command(invocation: Invocation, files: tuple[Path, ...], as_json: bool) -> int:
+    """Add the runs of other history FILES: from another machine, from CI, from a backup.
+
+    Executions and runs keep their ids, so importing the same file again adds nothing, and executions that were resumed
+    elsewhere are completed. Labels, quarantines, triage decisions, and baselines of tests without one here come too.
+    Labels and decisions that were withdrawn on either side stay withdrawn.
+    """
+    done: list[HistoryMerge] = []
+    with invocation.store() as store:
+        for file in files:
+            merged = merge_history(
+                store,
+                file,
+                lambda at, of, file=file: invocation.err.status(f"{file.name}: {at:,} of {of:,} runs"),  # type: ignore[misc]
+            )
+            invocation.err.status("")
+            resolve_review(store, merged.relabelled)
+            done.append(extended(HistoryMerge, merged, file=str(file)))
+            if not as_json:
+                _print_merged(invocation, done[-1])
+    if as_json:
+        invocation.out.json(done)
+    return 0
+
+
+def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
+    parts = [f"{count(merged.executions, 'execution')} and {count(merged.runs, 'run')} added"]
+    if merged.completed:
+        parts.append(f"{count(merged.completed, 'run')} completed")
+    if merged.labels:
+        parts.append(f"{count(merged.labels, 'label')} added")
+    if merged.taken_back:
+        parts.append(f"{merged.taken_back} removed there, and now here too")
+    if merged.already:
+        parts.append(f"{count(merged.already, 'run')} already known")
+    invocation.out.line(f"{merged.file}: {', '.join(parts)}")
+    for note in merged.left_out:
+        invocation.out.line(("  left out ", "warn"), note)
+
+
+@command.command("move")
+@click.argument("old", shell_complete=completed_values.folders)
+@click.argument("new", shell_complete=completed_values.folders)
+@common_options
+@pass_invocation
+def move_command(invocation: Invocation, old: str, new: str) -> int:
+    """Tell the history that the suites in the folder (or file) OLD are now in NEW, so that they keep their runs.
+
+    The history knows suites by their absolute path. After you moved or renamed a project, or imported a history from
+    another machine, this joins the old runs with the new ones. OLD no longer has to exist.
+    """
+    existing(invocation)
+    there = Path(os.path.realpath(new))
+    if not there.exists():
+        raise AgentevalError("there is no such file or folder", where=new, fix="name the new place of the suites")
+    with invocation.store() as store:
+        # Not resolved: it may be gone, and links in it lead elsewhere now.
+        done = move_suites(store, os.path.abspath(Path(old).expanduser()), str(there))  # noqa: PTH100
+    if not done.suites:
+        raise AgentevalError(
+            f"the history has no suite in {old}",
+            fix=f"{_LIST_SUITES}{invocation.db_option} lists the suites",
+        )
+    joined = f"; {count(done.merged, 'test')} had runs under both paths" if done.merged else ""
+    invocation.out.line(f"{count(done.suites, 'suite')} moved to {there}{joined}")
+    return 0
+
+
+@command.command("salvage")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--to", type=click.Path(path_type=Path), help="The new file (default: FILE.salvaged.db).")
+@common_options
+@pass_invocation
+def salvage_command(invocation: Invocation, file: Path | None, to: Path | None) -> int:
+    """Save everything that can still be read of a damaged history FILE (default: the history) in a new file.
+
+    FILE does not change. A destroyed page costs only its own content, and everything lost is listed. Totals, the search
+    index, tool calls and results of criteria are rebuilt from the rest.
+    """
+    source = file or existing(invocation)
+    target = to or Path(f"{source}.salvaged.db")
+    saved = salvage(source, target)
+    invocation.out.line(
+        f"{target}: {count(saved.rows['executions'], 'execution')}, {count(saved.rows['runs'], 'run')},"
+        f" {count(saved.rows['transcripts'], 'transcript')}"
+    )
+    for loss in saved.lost:
+        invocation.out.line(("  lost ", "warn"), describe_loss(loss))
+    if not saved.lost:
+        invocation.out.line(("  nothing is lost", "dim"))
+    imports = command_line("agenteval", "db", "import", str(target))
+    invocation.out.line((f"{imports}{invocation.db_option} adds them to the history", "dim"))
+    return 0

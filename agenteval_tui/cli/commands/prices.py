@@ -37,8 +37,8 @@ def command(context: click.Context, as_json: bool) -> int:
     """
     if context.invoked_subcommand is not None:
         return 0
-    known = Prices.load(directories.config_dir()).every()
-    _print(context.ensure_object(Invocation), [(known_price.name, known_price) for known_price in known], as_json)
+    prices = Prices.load(directories.config_dir()).every()
+    _print(context.ensure_object(Invocation), [(price.name, price) for price in prices], as_json)
     return 0
 
 
@@ -54,9 +54,9 @@ def show(invocation: Invocation, models: tuple[str, ...], as_json: bool) -> int:
     (`gpt-4o-2024-08-06`). Exit code 1 if a price is not known.
     """
     prices = Prices.load(directories.config_dir())
-    found = [(model, prices.find(model)) for model in models]
-    _print(invocation, found, as_json)
-    return 1 if any(price is None for _, price in found) else 0
+    rows = [(model, prices.find(model)) for model in models]
+    _print(invocation, rows, as_json)
+    return 1 if any(price is None for _, price in rows) else 0
 
 
 @command.command("update")
@@ -114,7 +114,7 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
     return 0
 
 
-def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]], as_json: bool) -> None:
+def _print(invocation: Invocation, prices: Sequence[tuple[str, KnownPrice | None]], as_json: bool) -> None:
     if as_json:
         listed = tuple(
             ListedPrice(
@@ -123,11 +123,11 @@ def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]
                 source=None if known_price is None else known_price.source,
                 price=None if known_price is None else known_price.price,
             )
-            for model, known_price in found
+            for model, known_price in prices
         )
         invocation.out.json(ListedPrices(prices=listed))
         return
-    rows = [_row(model, known_price) for model, known_price in found]
+    rows = [_row(model, known_price) for model, known_price in prices]
     widths = [max(len(row[place]) for row in (_HEAD, *rows)) for place in range(len(_HEAD) - 1)]
     invocation.out.line(_UNIT)
     invocation.out.line((_cells(_HEAD, widths), "dim"))
@@ -135,14 +135,18 @@ def _print(invocation: Invocation, found: Sequence[tuple[str, KnownPrice | None]
         invocation.out.line(_cells(row, widths))
 
 
-def _row(model: str, found: KnownPrice | None) -> tuple[str, ...]:
+def _row(model: str, known_price: KnownPrice | None) -> tuple[str, ...]:
     name = one_line(model, 60)
-    if found is None:
+    if known_price is None:
         return (name, "?", "?", "", "", "", "not in any list")
-    price = found.price
+    price = known_price.price
     figures = (price.input, price.output, price.cached, price.cache_write, price.cache_write_1h)
-    named = "" if found.name == model else f", as {one_line(found.name, 60)}"
-    return (name, *("" if figure is None else f"{figure:g}" for figure in figures), _SOURCES[found.source] + named)
+    named = "" if known_price.name == model else f", as {one_line(known_price.name, 60)}"
+    return (
+        name,
+        *("" if figure is None else f"{figure:g}" for figure in figures),
+        _SOURCES[known_price.source] + named,
+    )
 
 
 def _cells(row: Sequence[str], widths: Sequence[int]) -> str:
