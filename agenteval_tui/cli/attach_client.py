@@ -8,7 +8,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
 
@@ -137,13 +137,13 @@ def _let_go(number: int, frame: FrameType | None) -> None:
                 os.close(nowhere)
 
 
-def print_view(every: list[Live]) -> list[ExecutionView | None]:
+def views_of(executions: Sequence[Live]) -> list[ExecutionView | None]:
     """The state of each execution; None for one that does not answer in time, or has just ended."""
 
-    async def all_of_them() -> list[ExecutionView | None]:
-        return list(await asyncio.gather(*(_look(live) for live in every)))
+    async def look_at_all() -> list[ExecutionView | None]:
+        return list(await asyncio.gather(*map(_look, executions)))
 
-    return run_to_end(all_of_them())
+    return run_to_end(look_at_all())
 
 
 async def _look(live: Live) -> ExecutionView | None:

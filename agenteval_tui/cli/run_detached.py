@@ -80,7 +80,6 @@ def watch_to_end(
 
     Ctrl-C cancels it, and with `leaves` only stops watching. `also` gets every event before it is shown.
     """
-
     out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
     progress = RunProgress(out, ProgressState.of(store), quiet=invocation.quiet, verbose=invocation.verbose)
 

@@ -113,7 +113,6 @@ def _kept(row: ExecutionRow) -> str:
 
 def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> RunReport:
     """Print the last lines of an execution that has ended, and say how it did."""
-
     progress.close()
     try:
         row = store.execution(execution)
@@ -174,7 +173,6 @@ def _ab(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
 
 def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | None:
     """Compare it with the baseline by itself, and say what regressed."""
-
     result = compare_to_baseline(store, row)
     if result is not None:
         out.view(against_view(result, db_option(store.path)))

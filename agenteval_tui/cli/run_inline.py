@@ -26,7 +26,6 @@ from agenteval_tui.suites.load import LoadedSuite
 
 def plan_of(store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions) -> Plan:
     """What these options mean for these suites, with the user's agents: to be looked at, before it is permitted."""
-
     return make_untrusted_plan(loaded, options, user_agents=load_agents(directories.config_dir()), store=store)
 
 
@@ -40,8 +39,7 @@ def execute(
 
 
 def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: bool) -> RunReport:
-    """Run a plan that is permitted_plan in this process."""
-
+    """Run a plan, with its permission, in this process."""
     out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
     progress = RunProgress(out, ProgressState.of(store), quiet=invocation.quiet, verbose=invocation.verbose)
     _, interrupted = run_to_end(_run(plan, store, progress))

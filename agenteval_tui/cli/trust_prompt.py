@@ -34,7 +34,6 @@ def plan_with_permission(invocation: Invocation, plan: Plan) -> Plan:
 def text_with_permission(plan: Plan) -> Plan:
     """The plan of a suite on standard input, with its permission: a folder's trust does not cover a suite that is not
     in a folder, and there is no terminal to ask. Raises `NotTrustedError`."""
-
     try:
         return replace(plan, permission=check_trust(plan, foreign=True))
     except NotTrustedError as refused:

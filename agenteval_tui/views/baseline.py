@@ -22,7 +22,7 @@ from agenteval_tui.views.comparison import (
     significance_text,
     was_and_now,
 )
-from agenteval_tui.views.model import Paragraph, Span, View, paragraphs, text
+from agenteval_tui.views.model import Paragraph, Span, Text, View, paragraphs, text
 
 _MOST = 10
 _NAMED = 5  # tests or rows in a sentence
@@ -45,7 +45,7 @@ _HEADS = {
 """What a notice says of the tests after it, in the order in which they are listed."""
 
 
-def _fell(how: str, tests: Sequence[TestChange]) -> Iterator[tuple[Span, ...]]:
+def _fell(how: str, tests: Sequence[TestChange]) -> Iterator[Text]:
     """The first of these tests, each in its line, and how many more there are."""
     yield from _lines((f"~ fell, {how}: ", "warn"), map(regression_text, tests[:_MOST]))
     if len(tests) > _MOST:
@@ -83,7 +83,7 @@ def against_view(result: BaselineResult, options: str = "") -> View:
     )
 
 
-def _lines(sign: Span, lines: Iterable[str]) -> list[tuple[Span, ...]]:
+def _lines(sign: Span, lines: Iterable[str]) -> list[Text]:
     return [text(sign, one_line(line, 300)) for line in lines]
 
 
@@ -149,27 +149,22 @@ def _rows(labels: Sequence[str]) -> str:
 def gate_view(result: BaselineResult, gates: GateOptions) -> View:
     """Whether the gates are reached, what they do not cover, and how far that can be relied on."""
     missed = [text(("gate not reached: ", "bad"), one_line(gate, 600)) for gate in missed_gates(result, gates)]
-    beside = uncovered_text(result, gates)
+    beside = one_line(uncovered_text(result, gates), 900)
     return (
-        *paragraphs(
-            missed or [text(("gates reached", "good"), (f"; {one_line(beside, 900)}" if beside else "", "warn"))]
-        ),
-        *paragraphs([text((one_line(beside, 900) if missed else "", "warn"))], indent=2),
-        *paragraphs([text((gate_certainty(result, gates), "dim"))], indent=2),
+        *paragraphs(missed or [text(("gates reached", "good"), (f"; {beside}" if beside else "", "warn"))]),
+        *paragraphs([text((beside if missed else "", "warn")), text((gate_certainty(result, gates), "dim"))], indent=2),
     )
 
 
 def uncovered_text(result: BaselineResult, gates: GateOptions) -> str:
     """What the gates do not cover, named each: `new tests that fail don't gate: b2 (--no-new-failures lets them)`."""
     parts = []
-    for code, head in _HEADS.items():
+    asked = [concerns for _, is_asked, concerns in _NOTICE_GATES if is_asked(gates)]
+    for code in _HEADS:
         notices = [notice for notice in result.notices if notice.code == code]
-        gated = [notice for notice in notices if _gates(notice, gates)]
-        if not notices or gated:
-            continue
-        option = next((option for option, asks in _ASKING if any(map(asks, notices))), "")
-        lets = f" ({option} lets them gate)" if option else ""
-        parts.append(f"{notice_lines(notices)[0] if notices else head}{lets}")
+        if notices and not any(concerns(notice) for notice in notices for concerns in asked):
+            option = next((option for option, _, concerns in _NOTICE_GATES if any(map(concerns, notices))), "")
+            parts += [line + (f" ({option} lets them gate)" if option else "") for line in notice_lines(notices)]
     if result.selected:
         options = ", ".join(f"--{_OPTIONS.get(name, name)}" for name in result.selected)
         parts.append(f"only the tests that {options} chose were compared")
@@ -180,14 +175,11 @@ def uncovered_text(result: BaselineResult, gates: GateOptions) -> str:
 
 
 _OPTIONS = {"tests": "test", "tags": "tag", "failed_from": "failed"}
-_ASKING: tuple[tuple[str, Callable[[GateNotice], bool]], ...] = (
-    ("--no-missing", lambda notice: notice.missing),
-    ("--no-new-failures", lambda notice: notice.new_failure),
+_NOTICE_GATES: tuple[tuple[str, Callable[[GateOptions], bool], Callable[[GateNotice], bool]], ...] = (
+    ("--no-missing", lambda gates: gates.no_missing, lambda notice: notice.missing),
+    ("--no-new-failures", lambda gates: gates.no_new_failures, lambda notice: notice.new_failure),
 )
-
-
-def _gates(notice: GateNotice, gates: GateOptions) -> bool:
-    return (gates.no_missing and notice.missing) or (gates.no_new_failures and notice.new_failure)
+"""The gates that notices miss: the option, whether it was given, and whether a notice misses it."""
 
 
 def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
@@ -207,12 +199,9 @@ def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
     # Errors have an exit code of their own, which says that there is no verdict.
     if result.gating.overall.rate is None and any(notice.cause != "errors" for notice in result.notices):
         missed.append("no test has a verdict on both sides, so nothing could be compared")
-    for is_asked, option, what in (
-        (gates.no_missing, "--no-missing", [notice for notice in result.notices if notice.missing]),
-        (gates.no_new_failures, "--no-new-failures", [notice for notice in result.notices if notice.new_failure]),
-    ):
-        if is_asked and what:
-            missed.append(f"{option}: {'; '.join(notice_lines(what))}")
+    for option, is_asked, concerns in _NOTICE_GATES:
+        if is_asked(gates) and (notices := [notice for notice in result.notices if concerns(notice)]):
+            missed.append(f"{option}: {'; '.join(notice_lines(notices))}")
     return missed
 
 

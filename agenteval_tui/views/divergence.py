@@ -155,21 +155,14 @@ def distinguishing_excerpt(act: Action, beside: Sequence[Action], name: str) -> 
     value = act.arguments[name]
     if not isinstance(value, str):
         return arguments_json(value)
-    others = (
-        nearby.arguments
-        for nearby in beside
-        if nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key
-    )
-    values = (other.get(name) for other in others if isinstance(other, dict))
+    values = (other.arguments.get(name) for other in _other_calls(act, beside) if isinstance(other.arguments, dict))
     return _from_difference(value, (other for other in values if isinstance(other, str) and other != value))
 
 
 def telling_arguments(act: Action, beside: Sequence[Action]) -> dict[str, Any]:
     """The arguments of a call by which it differs from calls of the same tool `beside` it; {} when it is the only."""
-    others = [
-        nearby for nearby in beside if nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key
-    ]
-    if not others or not isinstance(act.arguments, dict):
+    others = _other_calls(act, beside)
+    if not isinstance(act.arguments, dict):
         return {}
     return {
         name: value
@@ -183,11 +176,14 @@ def telling_arguments(act: Action, beside: Sequence[Action]) -> dict[str, Any]:
     }
 
 
+def _other_calls(act: Action, beside: Sequence[Action]) -> list[Action]:
+    return [nearby for nearby in beside if nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key]
+
+
 def _telling(act: Action, beside: Sequence[Action]) -> str:
     telling = telling_arguments(act, beside)
     if not telling:
-        others = any(nearby.kind == "call" and nearby.name == act.name and nearby.key != act.key for nearby in beside)
-        return " with fewer arguments" if others and isinstance(act.arguments, dict) else ""
+        return " with fewer arguments" if _other_calls(act, beside) and isinstance(act.arguments, dict) else ""
     arguments = []
     for name, value in list(telling.items())[:2]:
         text = distinguishing_excerpt(act, beside, name)

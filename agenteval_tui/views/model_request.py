@@ -200,9 +200,9 @@ def _difference_lines(before: ModelRequest, after: ModelRequest, difference: Req
         token = "dim" if change.kind == "added" else "warn"
         yield text((_group_text(group), token))
         if len(group) > 1:
-            for one in group[:_MOST_GROUPED]:
-                yield text(("  ", ""), (change_text(one), "dim"))
-                yield from _sides(one)
+            for similar in group[:_MOST_GROUPED]:
+                yield text(("  ", ""), (change_text(similar), "dim"))
+                yield from _sides(similar)
             if len(group) > _MOST_GROUPED:
                 yield text((f"  … {count(len(group) - _MOST_GROUPED, 'more message')}", "dim"))
             continue

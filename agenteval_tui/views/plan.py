@@ -145,7 +145,7 @@ def _known(takes: Estimate | ReplyEstimate) -> Iterator[tuple[str, str, str, str
 
 
 def _ranges(takes: Estimate | ReplyEstimate, whose: str = "") -> Iterator[Text]:
-    """`time: about 30.0 s  (10.0 s to 1 min 2 s, by 37 earlier runs; not known of 3 more runs)`."""
+    """`time: about 30.0 s  (10.0 s to 1 min 2 s, from 37 earlier runs; unknown for 3 more runs)`."""
     for name, likely, low, high, estimate in _known(takes):
         rest = f"; unknown for {numbers.count(estimate.unknown, 'more run')}" if estimate.unknown else ""
         span = f"  ({low} to {high}, from {numbers.count(estimate.basis, 'earlier run')}{rest})"

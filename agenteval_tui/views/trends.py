@@ -351,11 +351,9 @@ def alert_view(watched: AlertCheck, window: str) -> View:
 
 
 def _feedback_alert(alert: FeedbackAlert, window: str) -> Text:
-    if alert.mean is None:
-        return text(
-            (f"{_STATES[alert.state][0]}: ", _STATES[alert.state][1]), f"no run has feedback {alert.key} in {window}"
-        )
     word, token = _STATES[alert.state]
+    if alert.mean is None:
+        return text((f"{word}: ", token), f"no run has feedback {alert.key} in {window}")
     under = "below" if alert.state == "alert" else "not below"
     figures = (
         f"{alert.mean.mean:.2f} ({numbers.count(alert.mean.n, 'score')} of {numbers.count(alert.mean.runs, 'run')})"
@@ -366,18 +364,17 @@ def _feedback_alert(alert: FeedbackAlert, window: str) -> Text:
 def _alert(alert: Alert, window: str) -> Iterator[Text]:
     word, token = _STATES[alert.state]
     who = f"{one_line(alert.name, 60)}: " if alert.key else ""
-    point = alert
-    passed = f"{point.passed} of {numbers.count(point.n, 'run')} of {numbers.count(point.tests, 'test')} passed"
+    passed = f"{alert.passed} of {numbers.count(alert.n, 'run')} of {numbers.count(alert.tests, 'test')} passed"
     figures = (
-        f"pass rate {numbers.percent(point.rate)} ({passed}, {numbers.interval_phrase(point.interval)}) in {window}"
+        f"pass rate {numbers.percent(alert.rate)} ({passed}, {numbers.interval_phrase(alert.interval)}) in {window}"
     )
     phrases = {
         "ok": f"{figures}, not below {numbers.percent(alert.below)}",
         "alert": f"{figures}, below {numbers.percent(alert.below)}",
-        "errors": f"all of {numbers.count(point.errors, 'run')} ended in an error in {window}",
+        "errors": f"all of {numbers.count(alert.errors, 'run')} ended in an error in {window}",
         "empty": f"no run has a verdict in {window}",
     }
     yield text((f"{word}: ", token), f"{who}{phrases[alert.state]}")
     if alert.by_chance:
-        inside = "" if point.interval is None else f"{numbers.percent(alert.below)} is inside the interval: "
+        inside = "" if alert.interval is None else f"{numbers.percent(alert.below)} is inside the interval: "
         yield text((f"  {inside}with so few runs this can be chance", "dim"))

@@ -80,7 +80,6 @@ def command(
 
 def configured_beside(paths: Sequence[Path]) -> list[Configured]:
     """The user's agents, then those of the suites at `paths`."""
-
     # What is wrong in agents.yaml is said by whoever asks for one of its agents, and by `doctor`.
     return configured_agents(load_suites(paths), directories.config_dir())[0]
 
@@ -95,17 +94,17 @@ def check_all(
     without one each agent is checked by itself, and one that lacks trust reports that and is not asked.
     """
 
-    async def one(agent: Configured) -> CheckReport:
+    async def check(agent: Configured) -> CheckReport:
         try:
             may = permission if permission is not None else await asyncio.to_thread(check_agents, [agent])
         except NotTrustedError as error:
             return CheckReport(False, error.problem, fix=error.fix)
         return await check_configured(agent, may, thorough=thorough)
 
-    async def every() -> list[CheckReport]:
-        return list(await asyncio.gather(*map(one, agents)))
+    async def check_at_once() -> list[CheckReport]:
+        return list(await asyncio.gather(*map(check, agents)))
 
-    return dict(enumerate(run_to_end(every())))
+    return dict(enumerate(run_to_end(check_at_once())))
 
 
 def _permission(invocation: Invocation, agents: Sequence[Configured], trust: bool) -> Permission | None:

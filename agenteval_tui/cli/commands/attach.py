@@ -45,7 +45,6 @@ def command(
     execution running; `agenteval cancel` stops it. When it ends, the exit code is that of `agenteval run`, with the
     gates of the tests it was started with.
     """
-
     gate = read_rate(fail_under) if fail_under is not None else None
     baseline = BaselineOptions.taken(options)
     check_address(invocation, notify, trusted=trust)

@@ -46,7 +46,6 @@ def command(
     Causes are compared with the baseline of each test, or with the previous execution if it has none: a cause is new,
     known or gone. `agenteval triage` decides about one.
     """
-
     allow_one_of("as_json", "as_markdown")
     with invocation.store(to_look=True) as store:
         causes = group_failures(store, scope_of(invocation.references(store), references, tests, everything))
@@ -63,7 +62,6 @@ def command(
 
 def scope_of(find: References, references: tuple[str, ...], tests: tuple[str, ...], everything: bool = False) -> Scope:
     """The runs that EXECUTION or PATHs name. Raises `AgentevalError`."""
-
     store = find.store
     if everything:
         if references or tests:

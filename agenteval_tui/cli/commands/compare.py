@@ -61,7 +61,6 @@ def command(
     the new output with the old one: that shows what caused the change, the agent, the criterion, both, or the judge's
     noise. No agent or judge is called.
     """
-
     allow_one_of("as_json", "as_markdown")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)

@@ -362,7 +362,6 @@ def _plug_ins() -> Iterator[DoctorCheck]:
 
 def _executions() -> DoctorCheck:
     """Whether the app can watch executions: the folder of their sockets, and the executions that run."""
-
     try:
         folder = live_dir()
         socket_path(folder, new_id())

@@ -57,7 +57,6 @@ def command(
     criteria, and the source: the agent, whose outputs differ, or the judge, which gives one output different verdicts.
     FILE::TEST is one test of a suite.
     """
-
     if until_ms is not None and not quarantine:
         raise click.UsageError("--until needs --quarantine")
     paths, tests = paths_and_tests(paths, tests)

@@ -57,7 +57,6 @@ def command(
 
     With a search or a filter, it lists the executions with matching runs, or with --runs the runs themselves.
     """
-
     search = " ".join(searches)
     query = HistoryQuery.parse(search)
     if query.problem:

@@ -98,7 +98,6 @@ def command(
 def find_criterion(references: References, reference: str) -> tuple[RunRow, int, CriterionResult]:
     """The run, the criterion's number and its stored result that RUN/CRITERION names; with one judged criterion, RUN
     will do. Raises `AgentevalError`."""
-
     row, criterion = references.address(reference)
     results = references.store.results(row.id)
     if criterion:

@@ -65,7 +65,6 @@ def command(
     With --key, RUN gets feedback instead: `agenteval label RUN --key user_satisfaction 0.8`. Feedback decides no
     verdict; `agenteval trends` shows its mean, and alerts when it is too low.
     """
-
     if remove and (says or comment or score is not None):
         raise click.UsageError("--remove removes a label: give no verdict or comment with it")
     if key or score is not None:

@@ -77,7 +77,6 @@ def _found(invocation: Invocation, address: str) -> AppStart:
 def _criterion(store: Store, run: RunRow, name: str) -> str:
     """The name of the criterion that is meant: of those that judged the run, by number, name or the beginning of a
     name; else of those in the suite's file now, by name. Raises `AgentevalError` when there is none."""
-
     results = store.results(run.id)
     refused: AgentevalError | None = None
     for text in dict.fromkeys((name, unquote(name))):  # an address out of a browser or a report is escaped

@@ -7,7 +7,7 @@ from collections.abc import Container
 import click
 
 from agenteval_tui.agents.process.process_tree import Footprint, footprint
-from agenteval_tui.cli.attach_client import print_view
+from agenteval_tui.cli.attach_client import views_of
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_progress import progress_figures
@@ -36,21 +36,20 @@ def command(invocation: Invocation, as_json: bool) -> int:
 
     Executions whose process died within the last day follow, each with the command that resumes it.
     """
-
-    every = live_executions()
-    views = print_view(every)
+    running = live_executions()
+    views = views_of(running)
     now = now_ms()
-    dead = _died(invocation, {live.execution for live in every}, now)
+    dead = _died(invocation, {live.execution for live in running}, now)
     if as_json:
-        rows = [_data(live, view) for live, view in zip(every, views, strict=True)]
+        rows = [_data(live, view) for live, view in zip(running, views, strict=True)]
         invocation.out.json(LiveExecutions(executions=(*rows, *map(_data_of_dead, dead))))
         return 0
-    if not every:
+    if not running:
         invocation.out.line("no execution is running", ("; agenteval run PATH starts one", "dim"))
-    for live, view in zip(every, views, strict=True):
+    for live, view in zip(running, views, strict=True):
         _print(invocation.out, live, view, now)
-    if every:
-        invocation.out.line((f"{count(len(every), 'execution')}; agenteval attach ID watches one", "dim"))
+    if running:
+        invocation.out.line((f"{count(len(running), 'execution')}; agenteval attach ID watches one", "dim"))
     for row in dead:
         invocation.out.line(
             f"{row.id}  {one_line(row.title, _TITLE):<{_TITLE}}  ",

@@ -41,7 +41,6 @@ def command(
     Intervals are 95 %: Wilson's for a test; overall they are clustered by test, because repetitions of one test are not
     independent. A test that stopped early has the interval of its confidence sequence. Errors are counted separately.
     """
-
     if execution and last:
         raise click.UsageError("give an execution or --last, not both")
     allow_one_of("costs", "ab")

@@ -88,7 +88,6 @@ def command(
     scores is below SCORE. It is 3 when every run ended in an error, and 0 when nothing ran, unless you give
     --alert-empty. `agenteval docs trends` has a line for cron and a job for CI.
     """
-
     paths, tests = paths_and_tests(paths, tests)
     allow_one_of("as_json", "as_csv")
     limits = _limits(alert_feedback)

@@ -174,7 +174,6 @@ def _over(decision: Decision) -> str:
 def _found(references: References, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
     """The cause that a short name means, with what it is in: the execution that is named; else the last one, else the
     newest runs of each test, else all runs."""
-
     store = references.store
     if store.read(is_empty):
         raise NothingRanError(cause)

@@ -26,7 +26,6 @@ def command(invocation: Invocation, reference: str, as_json: bool, as_markdown: 
     also be an execution or `last`, the newest execution: then its newest failure is explained. CRITERION is a
     criterion's number (from 1), its name, or the start of its name.
     """
-
     allow_one_of("as_json", "as_markdown")
     with invocation.store(to_look=True) as store:
         row, criterion = invocation.references(store).address(reference, failure=True)
