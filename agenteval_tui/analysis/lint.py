@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.registry import option_problems
-from agenteval_tui.analysis.lint_surroundings import brings_variables, surroundings_problems
+from agenteval_tui.analysis.lint_surroundings import brings_variables, child_of, problem_at, surroundings_problems
 from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.entry_points import EMBEDDERS
-from agenteval_tui.core.errors import AgentevalError, Problem, Severity
+from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.config_variables import variables_of, without_templates
@@ -127,12 +127,12 @@ def _unread_tests(loaded: LoadedSuite, suite: Suite) -> list[Node]:
     if not loaded.whole:
         return []
     read = {id(loaded.node(test.id)) for test in suite.tests}
-    return [node for node in _items(_child(loaded.root, "tests")) if id(node) not in read]
+    return [node for node in _items(child_of(loaded.root, "tests")) if id(node) not in read]
 
 
 def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentConfig]) -> list[Problem]:
     """All problems of one test, by its place (0-based) in the file's list: what `check_suite` says of it."""
-    items = _items(_child(loaded.root, "tests"))
+    items = _items(child_of(loaded.root, "tests"))
     if loaded.suite is None or not 0 <= place < len(items):
         return list(loaded.problems)
     node = items[place]
@@ -165,20 +165,20 @@ def _user_agents() -> tuple[dict[str, AgentConfig], list[Problem]]:
 
 
 def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
-    agents = _child(loaded.root, "agents")
+    agents = child_of(loaded.root, "agents")
     for name, config in suite.agents.items():
-        node = _child(agents, name)
+        node = child_of(agents, name)
         plain = config.as_dict()
         for path, message in option_problems(name, plain, as_written=True):
-            yield _at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
+            yield problem_at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
         if message := _missing_callable(plain, loaded.path.parent):
-            yield _at(loaded, _key_or_value(node, "callable"), "agent-option", message)
+            yield problem_at(loaded, _key_or_value(node, "callable"), "agent-option", message)
         if "tools" not in plain:
             continue
         from agenteval_tui.agents.tools.toolset import tool_problems  # most suites need none of its models
 
         for message in tool_problems(plain, loaded.path.parent):
-            yield _at(loaded, _key_or_value(node, "tools"), "agent-tools", message)
+            yield problem_at(loaded, _key_or_value(node, "tools"), "agent-tools", message)
 
 
 def _missing_callable(config: Mapping[str, Any], folder: Path) -> str:
@@ -211,8 +211,8 @@ def _agent_named(
     try:
         resolve_agent(name, suite, user_agents)
     except AgentevalError as error:
-        if _child(_child(loaded.root, "agents"), name) is None:  # else it is there, with an error that is told
-            yield _at(loaded, _child(owner, "agent") or owner, "unknown-agent", error.what, error.fix)
+        if child_of(child_of(loaded.root, "agents"), name) is None:  # else it is there, with an error that is told
+            yield problem_at(loaded, child_of(owner, "agent") or owner, "unknown-agent", error.what, error.fix)
 
 
 # Tests
@@ -253,17 +253,19 @@ def _test(
     node = loaded.node(test.id)
     yield from _agent_named(loaded, node, test.agent, suite, user_agents)
     yield from user_problems(loaded, suite, test, user_agents)
-    variations = _items(_child(node, "variations"))
+    variations = _items(child_of(node, "variations"))
     for number, variation in enumerate(test.variations):
         owner = variations[number] if number < len(variations) else node
         yield from _agent_named(loaded, owner, variation.agent, suite, user_agents)
     if not suite.agent and not test.agent:
         message = f'test "{test.id}" has no agent, and neither does its suite'
-        yield _at(loaded, node, "no-agent", message, "write `agent: NAME` at the top, or run with --agent", "warning")
+        yield problem_at(
+            loaded, node, "no-agent", message, "write `agent: NAME` at the top, or run with --agent", "warning"
+        )
     threshold = test.pass_threshold if test.pass_threshold is not None else suite.defaults.pass_threshold
     if not threshold and not any(criterion.severity == "error" for criterion in test.criteria):
         message = f'test "{test.id}" can\'t fail: none of its criteria has severity error'
-        yield _at(loaded, node, "cannot-fail", message, _CAN_FAIL, "warning")
+        yield problem_at(loaded, node, "cannot-fail", message, _CAN_FAIL, "warning")
     yield from gate_problems(loaded, suite, test)
     yield from conversation_problems(loaded, test)
     yield from attachment_problems(loaded, test, datasets)
@@ -279,7 +281,7 @@ def _test(
         for name in sorted(looked_for & empty):
             message = f'the variable "{name}" is empty, and this criterion looks for it: nothing can be checked'
             owner = loaded.node(test.id, number)
-            yield _at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
+            yield problem_at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
     for number, _ in enumerate(test.criteria):
         source = loaded.config_source(test.id, number)
         yield from _criterion(loaded, test, number, source, columns, diagnosed)
@@ -292,11 +294,13 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
     if gate is None:
         return
     owner = loaded.node(test.id)
-    node = _child(owner if gate.origin == TEST else loaded.root, "gate") or owner
+    node = child_of(owner if gate.origin == TEST else loaded.root, "gate") or owner
     subject = f'test "{test.id}"'
     if gate.pass_rate == 0:
         message = f"{subject} can't miss its gate: a pass_rate of 0 is always reached"
-        yield _at(loaded, node, "gate-never-missed", message, "write the share of runs that must pass: 0.8", "warning")
+        yield problem_at(
+            loaded, node, "gate-never-missed", message, "write the share of runs that must pass: 0.8", "warning"
+        )
         return
     stop = test.stop or suite.defaults.stop
     if stop is not None and stop_threshold(stop, gate) != gate.pass_rate:
@@ -305,7 +309,7 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
             f"{subject} stops once its pass rate is decided against {threshold:g}, and its gate is {gate.pass_rate:g}"
         )
         fix = "leave out the threshold of `stop`, or write the gate's" if gate.pass_rate < 1 else "leave out `stop`"
-        yield _at(loaded, _child(owner, "stop") or node, "gate-and-stop", message, fix, "warning")
+        yield problem_at(loaded, child_of(owner, "stop") or node, "gate-and-stop", message, fix, "warning")
     # How many rows a dataset has is another question; a variation of its own number is the author's decision.
     repeat = test.repeat or suite.defaults.repeat
     # Less a little: a product of such fractions can lie just above the whole number that it is.
@@ -314,7 +318,7 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
         message = f"the gate of {subject} changes nothing: with `repeat: {repeat}`, {gate.pass_rate:g} means {runs}"
         enough = math.ceil(1 / (1 - gate.pass_rate) - 1e-9)
         fix = f"write `repeat: {enough}` or more, so that a run may fail, or leave out the gate"
-        yield _at(loaded, node, "gate-without-effect", message, fix, "warning")
+        yield problem_at(loaded, node, "gate-without-effect", message, fix, "warning")
 
 
 def _templates(
@@ -361,8 +365,8 @@ def _config_problems(
     try:
         prototype(prototype_class)
     except AgentevalError as error:
-        place = _child(criterion, "prototype_class") or criterion
-        yield _at(loaded, place, "unknown-prototype", error.what, error.fix)
+        place = child_of(criterion, "prototype_class") or criterion
+        yield problem_at(loaded, place, "unknown-prototype", error.what, error.fix)
         return
     for diagnostic in diagnosed.of(source.text, prototype_class, names):
         start, end = source.to_offset(diagnostic.start), source.to_offset(diagnostic.end)
@@ -375,11 +379,11 @@ def _unread_test(
 ) -> Iterator[Problem]:
     """What is wrong in the agent and the configs of a test that has other errors, so that all are told at once. Which
     names its templates may use is not known."""
-    agent = _child(test, "agent")
+    agent = child_of(test, "agent")
     if agent is not None and isinstance(name := resolve(agent), ScalarNode) and isinstance(untyped(name), str):
         yield from _agent_named(loaded, test, name.text, suite, user_agents)
-    for criterion in _items(_child(test, "criteria")):
-        config, prototype_class = _child(criterion, "config_uxon"), _child(criterion, "prototype_class")
+    for criterion in _items(child_of(test, "criteria")):
+        config, prototype_class = child_of(criterion, "config_uxon"), child_of(criterion, "prototype_class")
         if config is None or prototype_class is None or not isinstance(kind := resolve(prototype_class), ScalarNode):
             continue
         written = resolve(config)
@@ -413,7 +417,7 @@ def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
                 f"test {quoted(test.id)} has {what}: its position tells it apart, and it is called {quoted(unique)}"
             )
             fix = "give it another name: labels, versions, quarantines and trends use the name"
-            yield _at(loaded, _child(node, "name") or node, "same-name", message, fix, "warning")
+            yield problem_at(loaded, child_of(node, "name") or node, "same-name", message, fix, "warning")
 
 
 def _names(test: Test, number: int, columns: Collection[str] | None) -> frozenset[str] | None:
@@ -427,11 +431,6 @@ def _names(test: Test, number: int, columns: Collection[str] | None) -> frozense
 # Nodes
 
 
-def _child(node: Node | None, key: str) -> Node | None:
-    real = resolve(node) if node is not None else None
-    return real.get(key) if isinstance(real, MappingNode) else None
-
-
 def _key_or_value(node: Node | None, key: str) -> Node | None:
     real = resolve(node) if node is not None else None
     key_node = real.key(key) if isinstance(real, MappingNode) else None
@@ -443,39 +442,21 @@ def _items(node: Node | None) -> list[Node]:
     return list(real.items) if isinstance(real, SequenceNode) else []
 
 
-def _at(
-    loaded: LoadedSuite,
-    node: Node | None,
-    code: str,
-    message: str,
-    fix: str | None = None,
-    severity: Severity = "error",
-) -> Problem:
-    """A problem at a node: the whole of a scalar, the first line of anything longer."""
-    if node is None:
-        return loaded.problem(code, 0, 0, message, fix or None, severity)
-    end = node.end if isinstance(node, ScalarNode) and not node.style.startswith(("|", ">")) else node.start
-    line_end = loaded.text.find("\n", node.start)
-    if end == node.start:
-        end = line_end if line_end >= 0 else len(loaded.text)
-    return loaded.problem(code, node.start, end, message, fix or None, severity)
-
-
 # What can be found wrong in the conversation that a test begins with, and where its templates are
 
 
 def template_nodes(test_node: Node) -> Iterator[Node]:
     """The texts of a test that are templates: prompt, turns, contents of messages, arguments of their calls, and what a
     simulated user is told."""
-    yield from _scalars(_child(test_node, "prompt"))
-    for turn in _items(_child(test_node, "turns")):
+    yield from _scalars(child_of(test_node, "prompt"))
+    for turn in _items(child_of(test_node, "turns")):
         yield from _scalars(turn)
     for key in ("persona", "goal", "knows", "stop_when"):
-        yield from _scalars(_child(_child(test_node, "user"), key))
-    for message in _items(_child(test_node, "messages")):
-        yield from _scalars(_child(message, "content"))
-        for call in _items(_child(message, "tool_calls")):
-            yield from _scalars(_child(_child(call, "function") or call, "arguments"))
+        yield from _scalars(child_of(child_of(test_node, "user"), key))
+    for message in _items(child_of(test_node, "messages")):
+        yield from _scalars(child_of(message, "content"))
+        for call in _items(child_of(message, "tool_calls")):
+            yield from _scalars(child_of(child_of(call, "function") or call, "arguments"))
 
 
 def user_problems(
@@ -484,7 +465,7 @@ def user_problems(
     """A simulated user that no agent plays, or one that would work with an agent's tools."""
     if test.user is None:
         return
-    owner, name = _child(loaded.node(test.id), "user"), test.user.agent
+    owner, name = child_of(loaded.node(test.id), "user"), test.user.agent
     unknown = list(_agent_named(loaded, owner, name, suite, user_agents))
     yield from unknown
     # One of the suite's whose configuration can't be read is known, and is not here.
@@ -492,7 +473,7 @@ def user_problems(
     if agent is not None and agent.options.get("tools"):
         message = f'agent "{name}" plays the user of test "{test.id}", but has tools, which users do not have'
         fix = "let an agent without `tools` play the user"
-        yield _at(loaded, _child(owner, "agent") or owner, "user-has-tools", message, fix, "warning")
+        yield problem_at(loaded, child_of(owner, "agent") or owner, "user-has-tools", message, fix, "warning")
 
 
 def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> Iterator[Problem]:
@@ -519,10 +500,10 @@ def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> 
 def _content_node(loaded: LoadedSuite, test: Test, source: str) -> Node:
     """Where a path or an address is named."""
     top = loaded.node(test.id)
-    for message in _items(_child(top, "messages")):
-        for part in _items(_child(message, "content")):
+    for message in _items(child_of(top, "messages")):
+        for part in _items(child_of(message, "content")):
             for key in ("image", "file"):
-                real = resolve(node) if (node := _child(part, key)) is not None else None
+                real = resolve(node) if (node := child_of(part, key)) is not None else None
                 if isinstance(real, ScalarNode) and real.text == source:
                     return real
     return resolve(top)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from agenteval_tui.core.errors import Problem
+from agenteval_tui.core.errors import Problem, Severity
 from agenteval_tui.suites.callable_name import callable_problem, parse_callable
 from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.load import LoadedSuite
@@ -23,13 +23,15 @@ def brings_variables(suite: Suite, test: Test) -> bool:
 def surroundings_problems(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
     """Missing folders, files and functions of a suite and its tests."""
     folder = loaded.path.parent
-    services = _child(loaded.root, "services")
+    services = child_of(loaded.root, "services")
     for name, service in suite.services.items():
-        node = _child(services, name)
+        node = child_of(services, name)
         if "${" not in service.cwd and not (folder / service.cwd).is_dir():
             message = f"the service {name} runs in the folder {service.cwd}, which does not exist"
-            yield _at(loaded, _child(node, "cwd") or node, "no-folder", message, f"it is looked for in {folder}")
-        yield from _command(loaded, _child(node, "command") or node, service.command, folder / service.cwd)
+            yield problem_at(
+                loaded, child_of(node, "cwd") or node, "no-folder", message, f"it is looked for in {folder}"
+            )
+        yield from _command(loaded, child_of(node, "command") or node, service.command, folder / service.cwd)
     yield from _of(loaded, loaded.root, suite, folder)
     for test in suite.tests:
         yield from _of(loaded, loaded.node(test.id), test, folder)
@@ -39,9 +41,9 @@ def _of(loaded: LoadedSuite, node: Node | None, holder: Suite | Test, folder: Pa
     workdir = holder.workdir
     if workdir is not None and not isinstance(workdir, str) and not (folder / workdir.copy_of).is_dir():
         message = f"the folder to copy, {workdir.copy_of}, does not exist"
-        yield _at(loaded, _child(node, "workdir"), "no-folder", message, f"it is looked for in {folder}")
+        yield problem_at(loaded, child_of(node, "workdir"), "no-folder", message, f"it is looked for in {folder}")
     for key in HOOKS:
-        listed = resolve(child) if (child := _child(node, key)) is not None else None
+        listed = resolve(child) if (child := child_of(node, key)) is not None else None
         nodes = listed.items if isinstance(listed, SequenceNode) else []
         for number, hook in enumerate(getattr(holder, key)):
             place = nodes[number] if number < len(nodes) else child
@@ -49,11 +51,11 @@ def _of(loaded: LoadedSuite, node: Node | None, holder: Suite | Test, folder: Pa
             if target is not None:
                 problem = callable_problem(parse_callable(target), folder)
                 if problem:
-                    yield _at(loaded, _child(place, "callable") or place, "no-function", problem, None)
+                    yield problem_at(loaded, child_of(place, "callable") or place, "no-function", problem, None)
             elif isinstance(hook, list):
                 yield from _command(loaded, place, hook, folder)
             elif isinstance(hook, Hook) and hook.command is not None and not hook.shell:
-                yield from _command(loaded, _child(place, "command") or place, hook.command, folder)
+                yield from _command(loaded, child_of(place, "command") or place, hook.command, folder)
 
 
 def _command(loaded: LoadedSuite, node: Node | None, command: str | list[str], folder: Path) -> Iterator[Problem]:
@@ -70,17 +72,28 @@ def _command(loaded: LoadedSuite, node: Node | None, command: str | list[str], f
                 continue
         except (OSError, ValueError):
             continue
-        yield _at(loaded, node, "no-file", f"there is no file {word} in {folder}", "check its name", "warning")
+        yield problem_at(loaded, node, "no-file", f"there is no file {word} in {folder}", "check its name", "warning")
 
 
-def _child(node: Node | None, key: str) -> Node | None:
+def child_of(node: Node | None, key: str) -> Node | None:
+    """The value of a key; None where there is none, or no object."""
     real = resolve(node) if node is not None else None
     return real.get(key) if isinstance(real, MappingNode) else None
 
 
-def _at(
-    loaded: LoadedSuite, node: Node | None, code: str, message: str, fix: str | None, severity: str = "error"
+def problem_at(
+    loaded: LoadedSuite,
+    node: Node | None,
+    code: str,
+    message: str,
+    fix: str | None = None,
+    severity: Severity = "error",
 ) -> Problem:
-    start = 0 if node is None else node.start
-    end = node.end if isinstance(node, ScalarNode) else start
-    return loaded.problem(code, start, end, message, fix, "warning" if severity == "warning" else "error")
+    """A problem at a node: the whole of a scalar, the first line of anything longer."""
+    if node is None:
+        return loaded.problem(code, 0, 0, message, fix or None, severity)
+    end = node.end if isinstance(node, ScalarNode) and not node.style.startswith(("|", ">")) else node.start
+    line_end = loaded.text.find("\n", node.start)
+    if end == node.start:
+        end = line_end if line_end >= 0 else len(loaded.text)
+    return loaded.problem(code, node.start, end, message, fix or None, severity)
