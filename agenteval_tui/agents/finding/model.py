@@ -85,7 +85,7 @@ class FoundAgent(Struct, frozen=True, kw_only=True):
     incomplete: tuple[str, ...] = ()
     """Fields of its context that nothing could be written for."""
     examples: tuple[str, ...] = ()
-    """What holds an example for want of a better value: `input.FIELD`, `settings.NAME`."""
+    """What holds an example for want of a better value, as `input.FIELD` or as a setting of its maker."""
 
     @property
     def place(self) -> str:

@@ -284,11 +284,11 @@ def command(
     """Find the agents in FOLDER (default: here), and write a suite for the one you choose.
 
     Files are only read: nothing is imported or run. Found are agents of pydantic-ai, LangGraph, LangChain, openai-
-    agents, CrewAI, Google ADK, AutoGen, LlamaIndex, smolagents, strands, Agno, Haystack, Semantic Kernel, DSPy and
-    Claude's agent SDK, what makes them, what langgraph.json, root_agent.yaml and pyproject.toml name, routes of
-    FastAPI and Flask that take a message, Streamlit and Chainlit apps, programs in Python and JavaScript that use an
-    AI SDK or ask a model's server by themselves, and model servers. The suite has the agent and two first tests, and
-    runs as it is.
+    agents, CrewAI, Google ADK, AutoGen, LlamaIndex, smolagents, strands, Agno, Haystack, Semantic Kernel, Microsoft's
+    Agent Framework, DSPy and Claude's agent SDK, what makes them, what langgraph.json, root_agent.yaml and
+    pyproject.toml name, routes of FastAPI and Flask that take a message, Streamlit and Chainlit apps, programs in
+    Python and JavaScript that use an AI SDK or ask a model's server by themselves, and model servers. The suite has the
+    agent and two first tests, and runs as it is.
 
     Without a terminal, a single agent is taken; of several, name one with --agent. If there is none, or with
     --agent-kind, a sample is written instead: with `demo` it runs at once, without a key or a network; `command` and

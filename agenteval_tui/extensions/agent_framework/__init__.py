@@ -1,0 +1,1 @@
+"""Agents of Microsoft's Agent Framework."""
