@@ -49,8 +49,10 @@ async def test_what_needs_a_comparison_says_so_where_there_is_none(tmp_path: Pat
     suite = write_suite(tmp_path / "suites")
     app = app_on(suite.parent, tmp_path / "history.db")
     async with app.run_test(size=(140, 45)) as pilot:
-        await press(pilot, "6")
-        await press(pilot, "b", "y")
+        for screen in ("6", "7", "9"):
+            shown = await press(pilot, screen)
+            assert shown.rstrip().splitlines()[-1].split("  ") == [" 1 suites", "? help"], "no key that leads nowhere"
+        await press(pilot, "6", "b", "y")
         (said,) = app.notices.all()
         assert said.text == "Nothing is compared yet. Press h or l to choose an execution."
         assert said.times == 2

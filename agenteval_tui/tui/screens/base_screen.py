@@ -16,7 +16,7 @@ from textual.worker import Worker, WorkerState
 
 from agenteval_tui.core.entry_points import ACTIONS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError, path_error
-from agenteval_tui.tui.actions import footer
+from agenteval_tui.tui.actions import footer, named_keys
 from agenteval_tui.tui.pane_focus import PaneFocus
 from agenteval_tui.tui.presenters.navigation_strip import StripState, strip_line, strip_zones
 from agenteval_tui.tui.services import Services, services
@@ -96,6 +96,10 @@ class FrameScreen(Screen[None]):
         An action with `focused.` before it is the focused widget's. Two keys (`J K`) have two actions (`this|that`).
         """
         return footer(self.SCOPE, self.agenteval.keymap)
+
+    def keys_without_runs(self) -> list[tuple[str, str, str]]:
+        """What the last line of a screen about runs names while nothing has run."""
+        return [*named_keys("go", ("suites",), self.agenteval.keymap), *footer(self.SCOPE, self.agenteval.keymap)[-1:]]
 
     def new_runs(self) -> None:
         """Runs have ended since the last look, while this screen is shown. Screens that count runs override it."""

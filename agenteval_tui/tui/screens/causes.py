@@ -13,6 +13,7 @@ from textual.events import Resize, ScreenResume
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import PURPOSE, CauseRow
@@ -122,6 +123,7 @@ class CausesScreen(FilteredScreen):
         if self.controller.found is not None:
             self.agenteval.say_error(error)
             return
+        self._nothing_ran = isinstance(error, NothingRanError)
         lines = without_runs(error, PURPOSE)
         if lines is None:
             lines = [*error_state(error, self.size.width), *empty_state("", "", *SUITES_KEY)[2:]]
@@ -146,6 +148,8 @@ class CausesScreen(FilteredScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         """Only what does something with what is shown."""
+        if self._nothing_ran and self.controller.found is None:
+            return self.keys_without_runs()
         names, other = self.controller.key_names(self._row()), self.controller.looking.next().name
         keys = named_keys(self.SCOPE, names, self.agenteval.keymap)
         return [*((key, other if do == "scope" else label, do) for key, label, do in keys), *super().keys()[-1:]]

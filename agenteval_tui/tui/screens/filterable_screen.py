@@ -32,6 +32,7 @@ class FilteredScreen(FrameScreen):
     def __init__(self) -> None:
         super().__init__()
         self._words = ""
+        self._nothing_ran = False
 
     @property
     def _list(self) -> VirtualList:

@@ -183,6 +183,8 @@ class TrendsScreen(FrameScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         """Only what does something with what is shown."""
+        if not self.controller.has_runs and self.controller.elsewhere is None:
+            return self.keys_without_runs()
         return [*named_keys(self.SCOPE, self.controller.key_names(), self.agenteval.keymap), *super().keys()[-1:]]
 
     # What a person does

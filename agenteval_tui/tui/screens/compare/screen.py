@@ -20,6 +20,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, moment, percent
 from agenteval_tui.history.baselines import baselines_of, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
+from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.quarantines import ActiveQuarantines, active
 from agenteval_tui.history.records import ExecutionRow, RunFilter
 from agenteval_tui.history.store import Store
@@ -263,6 +264,8 @@ class CompareScreen(FilteredScreen):
             self.agenteval.say_error(error)
             return
         self.add_class("nothing")
+        self._nothing_ran = isinstance(error, NothingRanError)
+        self.query_one("#keys", LineBlock).show(self._key_lines)
         if (lines := without_runs(error, PURPOSE)) is not None:
             self._list.set_empty(lines)
         elif isinstance(error, NothingBeforeError):
@@ -298,6 +301,8 @@ class CompareScreen(FilteredScreen):
     def keys(self) -> list[tuple[str, str, str]]:
         """Only what does something with what is shown."""
         rows, keymap = self.controller.rows, self.agenteval.keymap
+        if self._nothing_ran and rows is None:
+            return self.keys_without_runs()
         if rows is not None and rows.count():
             return super().keys()
         names = ["everything", "baseline", "left", "right"] if rows is not None else ["left", "right"]
