@@ -310,6 +310,24 @@ async def test_a_narrow_inspect_shows_in_each_pane_the_run_that_is_open(fresh: t
         assert started == [(file, (f"{file}::order-status",))] * 2
 
 
+@pytest.mark.parametrize("size", [(80, 24), (140, 45)])
+async def test_esc_leads_back_to_the_pane_that_the_difference_was_asked_for_in(
+    fresh: tuple[Path, Path, list[str]], size: tuple[int, int]
+) -> None:
+    suites, db, runs = fresh
+    app = app_on(suites, db)
+    async with app.run_test(size=size) as pilot:
+        screen = await inspect(pilot, runs[0])
+        screen.query_one("#looked").focus()
+        await pilot.press("d")
+        await settle(pilot)
+        assert screen.pane == "difference"
+        await pilot.press("escape")
+        await settle(pilot)
+        assert screen.pane == "looked"
+        assert screen.view == "transcript"
+
+
 async def test_a_failure_opens_on_its_evidence_from_a_list_that_says_whether_to_edit(
     fresh: tuple[Path, Path, list[str]],
 ) -> None:

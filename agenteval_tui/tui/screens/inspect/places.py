@@ -8,11 +8,13 @@ MOST = 20  # places that one can go back to
 
 
 class Place(Struct, frozen=True):
-    """A view ("transcript", "difference", "branches") of a run; `beside`: the run that the difference is with."""
+    """A view ("transcript", "difference", "branches") of a run; `beside`: the run that the difference is with. `pane`:
+    the pane beside the view that had the keys; "": the view had them."""
 
     run: str
     view: str
     beside: str = ""
+    pane: str = ""
 
 
 class Places:

@@ -617,8 +617,9 @@ class InspectScreen(FrameScreen):
     # What stands in the transcript's place
 
     def _here(self) -> Place:
-        pair = self.difference.pair
-        return Place(self.shown_run, self.view, pair.right.id if pair is not None else "")
+        pair, pane = self.difference.pair, self.pane
+        beside = pair.right.id if pair is not None else ""
+        return Place(self.shown_run, self.view, beside, "" if pane in INSPECT_TABS else pane)
 
     def _turn_to(self, view: str, beside: str = "") -> None:
         """Another view of the open run; esc leads back."""
@@ -852,6 +853,8 @@ class InspectScreen(FrameScreen):
         if (place := self._places.back()) is not None:
             if place.run == self.shown_run:
                 self._show_view(place.view, place.beside)
+                if place.pane:
+                    self._focus_pane(place.pane, typing=False)
             else:
                 self._read_run(place.run, view=place.view, beside=place.beside)
             return True
