@@ -427,7 +427,7 @@ def _add_to_openai_agents() -> None:
             setattr(sys.modules[place], catches, _noting_error(inner))
 
 
-def _noting_error(catch: Any) -> Any:
+def _noting_error(catch: Any) -> Callable[..., Awaitable[object]]:
     @functools.wraps(catch)
     async def caught(**named: Any) -> object:
         requests, error = _current(), named.get("error")
