@@ -89,7 +89,7 @@ class Output:
 
     def text(self, text: Text) -> None:
         """Print one line of a view's text."""
-        self.line(*((part.translate(ASCII) if self.ascii_only else part, _style(tokens)) for part, tokens in text))
+        self.line(*((part, _style(tokens)) for part, tokens in text))
 
     def view(self, view: View) -> None:
         """Print a view; its tables are cut to the width."""
@@ -146,7 +146,7 @@ class Output:
 
     def _shown(self, part: str | tuple[str, Style]) -> str:
         text, style = part if isinstance(part, tuple) else (part, "")
-        visible = displayable(text)
+        visible = displayable(text.translate(ASCII) if self.ascii_only else text)
         code = _CODES[style]
         return f"\x1b[{code}m{visible}\x1b[0m" if self.coloured and code and visible else visible
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,21 @@ from typing import Any
 import yaml
 from attacks import ATTACKS
 
+from agenteval_tui.cli.output import Output
+
 ACTS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\u061c\U000e0000-\U000e007f]"
 )
+
+
+def test_signs_have_look_alikes_where_there_is_only_ascii() -> None:
+    written = io.BytesIO()
+    stream = io.TextIOWrapper(written, encoding="ascii", errors="backslashreplace")
+    out = Output(stream, {})
+    out.line(("✓ ", "good"), "3 × a → b…, ≥ 2")
+    out.text((("✗ ü", "bad"),))
+    stream.flush()
+    assert written.getvalue() == b"+ 3 x a -> b..., >= 2\nx \\xfc\n"
 
 
 def test_no_verb_obeys_what_it_is_told(cli: Any, tmp_path: Path) -> None:
