@@ -149,6 +149,9 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
     if not only_transcript:
         out.view(run_head(row))
         out.line()
+    for attempt in store.failed_attempts(row.id):
+        said = f"attempt {attempt.number} failed after {duration(attempt.duration_ms)}: {attempt.message}"
+        out.line((one_line(said), "warn"))
     print_transcript(out, transcript, results)
     if not only_transcript:
         out.view(lost_view(lost_from_sight(transcript, results), row.id, db_option(store.path)))
