@@ -56,7 +56,7 @@ class CauseGroup(Struct, frozen=True):
     failed runs that are looked at. `ended`: runs of these tests that are looked at, passed or not. `newest_ms` and
     `since_ms`: when the newest run here, and the first one ever, started (None: not known). `trend` against what is
     compared with ("": none of its tests ran there): "gone" groups have no runs here, and `runs` are those before.
-    `wanted`: what was expected, where it is the same in all of the runs; else "".
+    `expected`: what was expected, where that is the same in all of the runs; else "".
     """
 
     cause: Cause
@@ -73,7 +73,7 @@ class CauseGroup(Struct, frozen=True):
     since_run: str = ""
     trend: Trend = ""
     before: int = 0
-    wanted: str = ""
+    expected: str = ""
 
     @property
     def count(self) -> int:
@@ -88,7 +88,7 @@ class CauseGroup(Struct, frozen=True):
     @property
     def title(self) -> str:
         """The cause in a line, with what was expected where that is always the same."""
-        return self.cause.title_with(self.wanted)
+        return self.cause.title_with(self.expected)
 
     def address(self, number: int = 0) -> str:
         """RUN/CRITERION of one of the runs (the newest first); RUN alone for an agent's error."""
@@ -138,7 +138,7 @@ def group_failures(store: Store, scope: Scope) -> Causes:
     for signature, alike in gone.items():
         groups.append(facts.group(signature, alike, "gone", 0, len(before[signature])))
     ended = len(scope.runs)
-    named = store.read(lambda c: tuple(_with_wanted(c, group) for group in groups))
+    named = store.read(lambda c: tuple(_with_expected(c, group) for group in groups))
     return Causes(scope, named, failed, ended)
 
 
@@ -239,7 +239,7 @@ _NAMED = ("ToolCheck", "Trajectory", "Json", "Classification", "extraction")
 """Metrics of which the cause itself has what was expected."""
 
 
-def _with_wanted(connection: Connection, group: CauseGroup) -> CauseGroup:
+def _with_expected(connection: Connection, group: CauseGroup) -> CauseGroup:
     """The group with what was expected, if all its runs agree on that."""
     cause = group.cause
     if cause.kind != "failed" or not cause.metric or cause.metric in _NAMED:
@@ -252,7 +252,7 @@ def _with_wanted(connection: Connection, group: CauseGroup) -> CauseGroup:
         wording = expected if cause.condition == "score" else quoted(expected, 40) if expected else ""
     else:
         wording = _figure(expected)
-    return replace(group, wanted=wording)
+    return replace(group, expected=wording)
 
 
 def _figure(expected: object) -> str:

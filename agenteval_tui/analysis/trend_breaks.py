@@ -120,7 +120,7 @@ def bin_of(bins: Sequence[Bin], shift: Break) -> int | None:
 
 def breaks_in(trend: Trend, series: Series, breaks: Iterable[Break]) -> dict[int, list[Break]]:
     """The breaks of one line of a trend, by the number of the piece of time."""
-    group = trend.wanted.group
+    group = trend.query.group
     by_bin: dict[int, list[Break]] = {}
     for shift in breaks:
         if group == "test" and series.key != f"{shift.suite_key}::{shift.test_id}":

@@ -127,7 +127,7 @@ class Trend(Struct, frozen=True):
     """The requested trend. Series are sorted worst first; `runs` are all that were found, with or without a verdict: a
     run with two tags is in two series, and one run."""
 
-    wanted: TrendQuery
+    query: TrendQuery
     since_ms: int
     until_ms: int
     by: By
@@ -162,7 +162,7 @@ def filtered(store: Store, query: TrendQuery, text: str) -> TrendQuery:
 
 
 def executions_at(store: Store, query: TrendQuery, place: Bin) -> list[ExecutionTime]:
-    """The executions that had a wanted run in this period, by when those runs started."""
+    """The executions that had a run of the query in this period, by when those runs started."""
 
     def read(connection: Connection) -> list[ExecutionTime]:
         picked = replace(select_runs(connection, query), since_ms=place.since_ms, until_ms=place.until_ms)

@@ -71,7 +71,7 @@ def _described(data: Any) -> Described | None:
     meta, commits, note = data.get("meta"), data.get("commits"), data.get("note")
     try:
         return Described(
-            checked_name(_told(data.get("name"), "")),
+            checked_name(_text_or(data.get("name"), "")),
             checked_note(note if isinstance(note, str) else ""),
             checked_meta({str(key): str(value) for key, value in meta.items()} if isinstance(meta, Mapping) else {}),
             read_commits(commits if isinstance(commits, list) else ()),
@@ -118,9 +118,9 @@ def restore(recording: Recording, data: Any, *, events: bool = False) -> Recordi
         recording,
         transcript=transcript,
         results=results,
-        test_id=_told(data.get("test_id"), recording.test_id),
-        test_name=_told(data.get("name"), recording.test_name),
-        agent=_told(data.get("agent"), recording.agent),
+        test_id=_text_or(data.get("test_id"), recording.test_id),
+        test_name=_text_or(data.get("name"), recording.test_name),
+        agent=_text_or(data.get("agent"), recording.agent),
         variables=data["variables"] if isinstance(data.get("variables"), dict) else recording.variables,
         started_ms=recording.started_ms if (began := moment_ms(data.get("started"))) is None else began,
     )
@@ -144,7 +144,7 @@ def _restore_ending(recording: Recording, data: Any) -> Recording:
         recording,
         row=row if isinstance(row, int) and not isinstance(row, bool) and 0 <= row < 2**31 else 0,
         row_key=key[:500] if isinstance(key, str) else "",
-        suite=_told(data.get("suite"), ""),
+        suite=_text_or(data.get("suite"), ""),
         fork=_fork(data.get("fork_of")),
         execution=_described(data.get("execution")),
         tags=tuple(tag[:200] for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
@@ -213,7 +213,7 @@ def error_fields(error: RunError) -> dict[str, Any]:
     return {"kind": error.kind, "message": error.message, "code": error.code, "fields": dict(error.fields)}
 
 
-def _told(value: Any, otherwise: str) -> str:
+def _text_or(value: Any, otherwise: str) -> str:
     return value[:500] if isinstance(value, str) and value.strip() else otherwise
 
 

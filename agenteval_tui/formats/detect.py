@@ -92,7 +92,8 @@ def detect(source: Source) -> Format:
     if format_ is None and source.size > LOOKED_AT:
         format_ = _of_head(sniff(source, LOOKED_AT_MOST), broken)
     if format_ is None:
-        raise AgentevalError(_told(head), where=str(source.path), fix=_looked_for({**_of_plugins()[1], **broken}))
+        fix = _looked_for({**_of_plugins()[1], **broken})
+        raise AgentevalError(_why_unknown(head), where=str(source.path), fix=fix)
     return format_
 
 
@@ -117,7 +118,7 @@ def _of_head(head: Head, broken: dict[str, str]) -> Format | None:
     return None
 
 
-def _told(head: Head) -> str:
+def _why_unknown(head: Head) -> str:
     if head.values:
         return f"this format is unknown: its first value is {_described(head.values[0])}"
     if head.broken is None:

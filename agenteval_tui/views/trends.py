@@ -137,7 +137,7 @@ def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0, options
     if not trend.series:
         hint = "try a longer --window, or --window all; agenteval run PATH makes runs"
         return paragraphs([text(f"nothing ran in {window}"), text((hint, "dim"))])
-    which = f"each {trend.wanted.group}" if trend.wanted.group else one_line(trend.series[0].name, 70)
+    which = f"each {trend.query.group}" if trend.query.group else one_line(trend.series[0].name, 70)
     view: View = (
         Paragraph(text((which, "bold"), (f"  {window}, by {trend.by}", "dim"))),
         series_table(trend, more.breaks, scale),
@@ -156,7 +156,7 @@ def trends_view(trend: Trend, more: Extras, window: str, scale: int = 0, options
 
 def series_table(trend: Trend, breaks: Sequence[Break], scale: int = 0) -> Table:
     """A row a piece of time and one over all, of each group; before a row what changed there."""
-    grouped = bool(trend.wanted.group)
+    grouped = bool(trend.query.group)
     series = trend.series[:_MOST] if grouped else trend.series
     titles = any(place.title for place in trend.bins)
     label = 2 + max((len(bucket_label(place, trend.by)) for place in trend.bins), default=0)

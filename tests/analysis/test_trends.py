@@ -248,11 +248,11 @@ def test_scores_and_causes(store: Store) -> None:
 
 def test_the_executions_of_a_piece_of_time(store: Store) -> None:
     found = trend(store, replace(ALL, by="week"))
-    week = executions_at(store, found.wanted, found.bins[1])
+    week = executions_at(store, found.query, found.bins[1])
     assert len(week) == 7
     assert [one.first_ms for one in week] == sorted(one.first_ms for one in week)
     by_execution = trend(store, replace(ALL, by="execution"))
-    (only,) = executions_at(store, by_execution.wanted, by_execution.bins[3])
+    (only,) = executions_at(store, by_execution.query, by_execution.bins[3])
     assert only.id == "EXECUTION-03"
 
 

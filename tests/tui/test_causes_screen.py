@@ -217,7 +217,7 @@ def test_a_cause_stays_within_its_pane(width: int) -> None:
 
     text = "".join(ATTACKS.values())
     cause = Cause("failed", text, "X", text, text, text, text)
-    group = CauseGroup(cause, (1,), ("r" + text,), (("s", text),), (text,), (0,), ("",), wanted=text)
+    group = CauseGroup(cause, (1,), ("r" + text,), (("s", text),), (text,), (0,), ("",), expected=text)
     result = CriterionResult(text, "", Outcome.FAILED, 0.0, 1.0, prototype_class=text, value=text)
     lines = [*cause_lines(CauseRow(group), width, 0, None, result)]
     lines.append(CauseRows([CauseRow(group)]).line(0, width, focused=True))
@@ -300,7 +300,7 @@ def test_a_text_is_cut_inside_its_quotes(room: int, shown: str) -> None:
 
     cause = Cause("failed", "The right filter", "", "TextMatch", "contains")
     wanted = """"country = 'Deutschland'\""""
-    group = CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), wanted=wanted)
+    group = CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), expected=wanted)
     assert title_in(group, room) == shown
 
 
@@ -323,7 +323,7 @@ def test_rows_of_different_causes_never_look_alike(width: int, name: str, reason
 
     def group(number: int) -> CauseGroup:
         cause = Cause("failed", name.format(f"#W10{number}"), "", "TextMatch", "contains")
-        return CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), share=0.1, wanted=f'"{reason}"')
+        return CauseGroup(cause, (1,), ("r",), (("s", "t"),), ("",), (0,), ("",), share=0.1, expected=f'"{reason}"')
 
     rows = CauseRows([CauseRow(group(number)) for number in range(11, 16)])
     lines = [rows.line(index, width, focused=False) for index in range(rows.count())]

@@ -197,44 +197,44 @@ class CriterionVersions(Document, frozen=True, kw_only=True):
 
 
 def comparison_document(
-    found: Comparison,
+    comparison: Comparison,
     attributed: Mapping[TestKey, Attributed | None] | None = None,
     metrics: Mapping[TestKey, Mapping[str, tuple[MetricChange, ...]]] | None = None,
 ) -> ComparedSides:
     """Everything of a comparison. `attribution` is null where nothing flipped, and for what was not looked at."""
-    regressions = regressions_of(found)
+    regressions = regressions_of(comparison)
     return ComparedSides(
-        a=_side(found.a),
-        b=_side(found.b),
-        overall=_overall(found.overall),
-        counts=StateCounts(**found.counts()),
-        said=counts_text(found),
-        notes=tuple(notes(found)),
-        paired_suites=found.paired,
+        a=_side(comparison.a),
+        b=_side(comparison.b),
+        overall=_overall(comparison.overall),
+        counts=StateCounts(**comparison.counts()),
+        said=counts_text(comparison),
+        notes=tuple(notes(comparison)),
+        paired_suites=comparison.paired,
         tests=tuple(
             _test(test, (attributed or {}).get(test.key), (metrics or {}).get(test.key, {}), regressions)
-            for test in found.tests
+            for test in comparison.tests
         ),
     )
 
 
-def against_document(found: BaselineResult) -> AgainstBaseline:
+def against_document(result: BaselineResult) -> AgainstBaseline:
     """What an execution says against its baseline: the figures, and the tests that changed."""
-    changed = [one for one in found.shown.tests if one.state in ("worse", "better", "mixed", "score", "undecided")]
+    changed = result.shown.in_state("worse", "better", "mixed", "score", "undecided")
     return AgainstBaseline(
-        executions=tuple(found.shown.a.executions),
-        started=iso(found.shown.a.started_ms),
-        overall=_overall(found.gating.overall),
-        counts=StateCounts(**found.shown.counts()),
-        regressed=tuple(one.label for one in found.regressed),
-        regressions=found.regressions.found,
-        notices=found.notices,
-        selected=found.selected,
-        from_history=found.from_history,
-        not_comparable=tuple(one.label for one in found.shown.not_comparable),
-        within_chance=tuple(one.label for one in found.by_chance),
-        quarantined=tuple(one.label for one in found.shown.in_state("worse") if one.quarantine),
-        without_baseline=found.without_baseline,
+        executions=tuple(result.shown.a.executions),
+        started=iso(result.shown.a.started_ms),
+        overall=_overall(result.gating.overall),
+        counts=StateCounts(**result.shown.counts()),
+        regressed=tuple(change.label for change in result.regressed),
+        regressions=result.regressions.found,
+        notices=result.notices,
+        selected=result.selected,
+        from_history=result.from_history,
+        not_comparable=tuple(change.label for change in result.shown.not_comparable),
+        within_chance=tuple(change.label for change in result.by_chance),
+        quarantined=tuple(change.label for change in result.shown.in_state("worse") if change.quarantine),
+        without_baseline=result.without_baseline,
         changes=tuple(
             extended(ChangedTest, test, rows=tuple(row for row in test.rows if row.state in ("worse", "better")))
             for test in changed

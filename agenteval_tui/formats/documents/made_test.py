@@ -23,14 +23,14 @@ class MadeTestDocument(Document, frozen=True, kw_only=True):
     test: Annotated[dict[str, Any], Meta(description="the test, with the keys of a suite file")]
 
 
-def made_test_document(made: MadeTest, runs: GoodRuns) -> MadeTestDocument:
+def made_test_document(made_test: MadeTest, runs: GoodRuns) -> MadeTestDocument:
     """The test, and what it was made of."""
     return MadeTestDocument(
-        suite=str(made.path),
-        id=made.id,
-        written=made.written,
+        suite=str(made_test.path),
+        id=made_test.id,
+        written=made_test.written,
         runs=runs.ids,
         failed=runs.failed,
-        agent=made.test.get("agent"),
-        test=dict(made.test),
+        agent=made_test.test.get("agent"),
+        test=dict(made_test.test),
     )

@@ -225,16 +225,16 @@ def run_document(
     return extended(ShownRun, run, transcript=stored_transcript(transcript))
 
 
-def _not_gating(one: QuarantineEffect) -> NotGating:
+def _not_gating(effect: QuarantineEffect) -> NotGating:
     """A quarantine with what it kept from gating."""
     return NotGating(
-        suite=one.quarantine.suite_name,
-        test=one.quarantine.test_id,
-        criterion=one.quarantine.criterion or None,
-        until=one.quarantine.until_ms,
-        reason=one.quarantine.reason,
-        runs=one.runs,
-        not_passed=one.not_passed,
+        suite=effect.quarantine.suite_name,
+        test=effect.quarantine.test_id,
+        criterion=effect.quarantine.criterion or None,
+        until=effect.quarantine.until_ms,
+        reason=effect.quarantine.reason,
+        runs=effect.runs,
+        not_passed=effect.not_passed,
     )
 
 

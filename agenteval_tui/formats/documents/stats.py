@@ -151,20 +151,20 @@ def stats_document(
     )
 
 
-def costs_document(execution: str, found: costs.Costs) -> ExecutionCosts:
+def costs_document(execution: str, execution_costs: costs.Costs) -> ExecutionCosts:
     """What an execution used."""
     return extended(
         ExecutionCosts,
-        found,
+        execution_costs,
         execution=execution,
-        agents=_spent(found.agents),
-        judges=_spent(found.judges),
-        users=_spent(found.users),
+        agents=_spent(execution_costs.agents),
+        judges=_spent(execution_costs.judges),
+        users=_spent(execution_costs.users),
         by_test=tuple(
             extended(TestSpent, test, agents=_spent(test.agents), judges=_spent(test.judges), users=_spent(test.users))
-            for test in found.by_test
+            for test in execution_costs.by_test
         ),
-        by_agent=_by_agent(found.by_agent),
+        by_agent=_by_agent(execution_costs.by_agent),
         by_criterion=tuple(
             extended(
                 CriterionSpent,
@@ -173,19 +173,19 @@ def costs_document(execution: str, found: costs.Costs) -> ExecutionCosts:
                 hash=criterion.key,
                 models=criterion.models,
             )
-            for criterion in found.by_criterion
+            for criterion in execution_costs.by_criterion
         ),
-        by_user=_by_agent(found.by_user),
+        by_user=_by_agent(execution_costs.by_user),
     )
 
 
-def _by_agent(found: Sequence[costs.NamedCost]) -> tuple[AgentSpent, ...]:
-    return tuple(extended(AgentSpent, agent.spent, agent=agent.name) for agent in found)
+def _by_agent(agents: Sequence[costs.NamedCost]) -> tuple[AgentSpent, ...]:
+    return tuple(extended(AgentSpent, agent.spent, agent=agent.name) for agent in agents)
 
 
-def ab_document(execution: str, found: ABResult) -> ABComparison:
+def ab_document(execution: str, result: ABResult) -> ABComparison:
     """How the two sides of an execution differ."""
-    return extended(ABComparison, found, execution=execution)
+    return extended(ABComparison, result, execution=execution)
 
 
 def _classification(report: classification_report.Report) -> Classification:

@@ -56,7 +56,7 @@ def suite_schema() -> Schema:
     schemas.add(_TOOL, _tool(schemas))
     schemas.add("suite.AgentConfig", _agent(schemas))
     whole["properties"]["tests"]["type"] = "array"
-    criterion = schemas.found["suite.Criterion"]
+    criterion = schemas.definitions["suite.Criterion"]
     criterion["properties"]["prototype_class"] |= _class_name(registry.prototype_names(), registry.prototype)
     criterion["properties"]["config_uxon"] |= {
         "type": ["string", "object"],
@@ -71,7 +71,7 @@ def suite_schema() -> Schema:
         "title": "agenteval suite",
         **{key: value for key, value in whole.items() if key != "title"},
         "required": ["tests"],
-        "definitions": dict(sorted(schemas.found.items())),
+        "definitions": dict(sorted(schemas.definitions.items())),
     }
 
 
@@ -229,25 +229,25 @@ class _Definitions:
     """What the schema defines, by name."""
 
     def __init__(self) -> None:
-        self.found: dict[str, Schema] = {}
+        self.definitions: dict[str, Schema] = {}
 
     def add(self, name: str, schema: Schema) -> Schema:
         """Define it; a reference to it."""
-        self.found[name] = schema
+        self.definitions[name] = schema
         return _reference(name)
 
     def of_model(self, model: type[BaseModel], prefix: str, dialect: _Dialect) -> Schema:
         """The schema of a model. Those that it is made of are defined, with `prefix` before their names."""
         whole = model.model_json_schema(ref_template=f"{_REFERENCE}{prefix}{{model}}", schema_generator=_Generator)
         for name, part in whole.pop("$defs", {}).items():
-            self.found[prefix + name] = self._model(part, dialect)
+            self.definitions[prefix + name] = self._model(part, dialect)
         return self._model(whole, dialect)
 
     def share(self) -> None:
         """Define once what several definitions have as a property, where it is long."""
         first: dict[str, tuple[str, str]] = {}
         places: dict[str, list[tuple[Schema, str]]] = {}
-        for owner, schema in self.found.items():
+        for owner, schema in self.definitions.items():
             for part in (schema, schema.get("else", {})):
                 for name, value in part.get("properties", {}).items():
                     text = json.dumps(value, sort_keys=True)
@@ -494,8 +494,8 @@ def _agent(schemas: _Definitions) -> Schema:
         if not (isinstance(model, type) and issubclass(model, AgentOptions)):
             continue
         body = schemas.of_model(model, "agent.", _Options())
-        for name in [name for name in schemas.found if name.startswith("agent.")]:
-            _unless_variable(schemas.found[name])
+        for name in [name for name in schemas.definitions if name.startswith("agent.")]:
+            _unless_variable(schemas.definitions[name])
         _unless_variable(body)
         if "tools" in body["properties"]:
             _list_tools(body["properties"]["tools"])
@@ -503,7 +503,7 @@ def _agent(schemas: _Definitions) -> Schema:
         condition = {"required": ["kind"], "properties": {"kind": {"const": kind}}}
         kinds.append(where(condition, schemas.add(f"kind.{kind}", {"title": kind, **body})))
     known += [kind for kind in agents.embedder_kinds() if kind not in known]
-    descriptions = [schemas.found.get(f"kind.{kind}", {}).get("description", "") for kind in known]
+    descriptions = [schemas.definitions.get(f"kind.{kind}", {}).get("description", "") for kind in known]
     return {
         "title": "agent",
         "description": "An agent: its kind, and what that kind takes.",

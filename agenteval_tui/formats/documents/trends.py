@@ -183,7 +183,7 @@ def trends_document(
         since=_moment(trend.since_ms),
         until=_moment(trend.until_ms),
         by=trend.by,
-        group=trend.wanted.group or None,
+        group=trend.query.group or None,
         bins=tuple(
             TrendBin(since=_moment(bucket.since_ms), until=_moment(bucket.until_ms), execution=bucket.execution or None)
             for bucket in trend.bins

@@ -115,18 +115,18 @@ class Losses:
 
     def __init__(self, exporter: Exporter) -> None:
         self._losses = exporter.losses
-        self._found: Counter[Loss] = Counter()
+        self._runs_losing: Counter[Loss] = Counter()
 
     def over(self, runs: Iterable[StoredRun]) -> Iterator[StoredRun]:
         """The runs, as they are."""
         for run in runs:
-            self._found.update(loss for loss in self._losses if loss.of(run))
+            self._runs_losing.update(loss for loss in self._losses if loss.of(run))
             yield run
 
     def lines(self) -> Iterator[str]:
         """A line for each kind of thing that was lost: `not kept: the test's tags (2 runs)`."""
         for loss in self._losses:
-            if runs := self._found[loss]:
+            if runs := self._runs_losing[loss]:
                 yield f"not kept: {loss.said} ({count(runs, 'run')})"
 
 

@@ -305,11 +305,11 @@ def _compared(
     was_held = gating_now(store, rows)
     before = _metrics(_as_execution(execution, rows), rows, stats, was_held)
     figure_by_name = {figure.name: figure for figure in before}
-    found = []
+    compared = []
     for figure in now:
         was = figure_by_name.get(figure.name)
-        found.append((figure.name, was.text if was is not None else "–", figure.text, _change(was, figure)))
-    return tuple(found)
+        compared.append((figure.name, was.text if was is not None else "–", figure.text, _change(was, figure)))
+    return tuple(compared)
 
 
 def _steps(store: Store, against: BaselineResult) -> dict[str, int]:

@@ -245,18 +245,18 @@ class _Conversation:
                 rest = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
                 message = {**message, "content": rest, "reasoning": _joined(*thoughts)}
         if not message.get("content"):
-            said = next(
+            spoken = next(
                 (message[key] for key in ("text", "refusal", "message") if isinstance(message.get(key), str)), None
             )
-            heard = message.get("audio")
+            audio = message.get("audio")
             if (
-                said is None
-                and heard is not None
-                and isinstance(heard, Mapping)
-                and isinstance(heard.get("transcript"), str)
+                spoken is None
+                and audio is not None
+                and isinstance(audio, Mapping)
+                and isinstance(audio.get("transcript"), str)
             ):
-                said = heard["transcript"]
-            message = {**message, "content": said} if said else message
+                spoken = audio["transcript"]
+            message = {**message, "content": spoken} if spoken else message
         if message["role"] == "assistant" and isinstance(answer := message.get("content"), str):
             thinking, answer = split_thinking(answer)
             if thinking:
@@ -711,13 +711,9 @@ class _Parts:
         elif (ran := code_result(part)) is not None:
             self._answer({"name": CODE_EXECUTION, "result": ran[0]}, failed=ran[1])
         elif kind in PART_CALLS:
-            given = part.get(kind)
-            about = {**part, **given} if isinstance(given, Mapping) else part
-            self._call(about)
+            self._call(_with_nested(part, kind))
         elif kind in ANSWERS:
-            given = part.get(kind)
-            about = {**part, **given} if isinstance(given, Mapping) else part
-            self._answer(about, failed=kind in ("tool-error", "tool-output-denied"))
+            self._answer(_with_nested(part, kind), failed=kind in ("tool-error", "tool-output-denied"))
         elif _is_ui_call(part):
             self._ui_call(part, kind)
         elif kind in _STEPS:
@@ -817,6 +813,12 @@ class _Parts:
     def ended(self) -> list[dict[str, Any]]:
         self._flush()
         return self._messages or [{"role": self._role, "content": ""}]
+
+
+def _with_nested(part: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """A part with what is under the key that its kind is: Gemini's and Bedrock's have all of it there."""
+    nested = part.get(kind)
+    return {**part, **nested} if isinstance(nested, Mapping) else part
 
 
 def _is_ui_call(part: Any) -> bool:

@@ -19,7 +19,7 @@ def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     if (conventions := _in_conventions(value)) is not None:
         return conventions
     answer = _inner(value, "response", "body")
-    answered = _said(answer)
+    answered = _answered(answer)
     if answered is None:
         return None
     request = _inner(value, "request", "body")
@@ -61,7 +61,7 @@ def _inner(value: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     return value
 
 
-def _said(answer: Mapping[str, Any]) -> list[Any] | None:
+def _answered(answer: Mapping[str, Any]) -> list[Any] | None:
     choices, output = answer.get("choices"), answer.get("output")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         message = choices[0].get("message")

@@ -30,7 +30,7 @@ def fill_prompts(found_tests: FoundTests, folder: Path, *, trusted: bool) -> Non
     """
     functions = dict.fromkeys(call.function for call in found_tests.calls)
     for function in functions:
-        permission = check_use(Use(folder, (_said(function),)), trusted=trusted)
+        permission = check_use(Use(folder, (_use_of(function),)), trusted=trusted)
         for use in uses_of_code(folder, function, "python function", folder):
             permission = check_use(use, trusted=trusted)
         calls = [call for call in found_tests.calls if call.function == function]
@@ -53,14 +53,14 @@ def refuse_prompts(found_tests: FoundTests) -> None:
     found_tests.calls.clear()
 
 
-def _said(function: str) -> str:
+def _use_of(function: str) -> str:
     return f"python function {function}"
 
 
 async def _texts(
     calls: Sequence[PromptCall], function: str, folder: Path, permission: Permission
 ) -> list[str | AgentevalError]:
-    permission.require_code(folder, _said(function))
+    permission.require_code(folder, _use_of(function))
     project = project_environment(folder, targets=(function,))
     env = {**os.environ, **environment_for(folder)}
     lease = Lease()

@@ -43,7 +43,7 @@ def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> T
     calls: dict[int, ToolCall] = {}
     for at in range(len(transcript.messages) + 1):
         for number, call in zip(numbers.added.get(at, ()), added.get(at, ()), strict=True):
-            calls[number] = _made(call, len(messages))
+            calls[number] = _tool_call_of(call, len(messages))
             messages.append(Message("assistant", tool_calls=(number,)))
             if call.result is not None:
                 answer = Message("tool", call.result, tool_call=number, tool_call_id=call.id, name=call.name)
@@ -97,7 +97,7 @@ def _numbers(transcript: Transcript, added: Mapping[int, Sequence[UntoldCall]]) 
     return _Numbers(old_numbers, numbers)
 
 
-def _made(call: UntoldCall, message: int) -> ToolCall:
+def _tool_call_of(call: UntoldCall, message: int) -> ToolCall:
     status: CallStatus = "error" if call.failed else "ok"
     return extended(ToolCall, call, arguments=called_with(call.arguments), status=status, message=message)
 

@@ -197,7 +197,7 @@ def title_in(group: CauseGroup, room: int) -> str:
     """The title in at most `room` cells. What decides is the reason: the criterion's name is cut before it, and of a
     reason the tool or the text that it is about before the verb."""
     name, reason = one_line(group.cause.criterion, 300), _reason(group)
-    value = one_line(group.wanted or group.cause.about, 300) if group.cause.kind == "failed" else ""
+    value = one_line(group.expected or group.cause.about, 300) if group.cause.kind == "failed" else ""
     template = cell_len(_reason(group, "x")) - 1
     least = fit_text(name, NAME_LEAST)
     ways = (fit_text(name, max(room - cell_len(reason) - 2, NAME_LEAST)), least, "") if name else ("",)
@@ -214,7 +214,7 @@ def title_in(group: CauseGroup, room: int) -> str:
 
 def _reason(group: CauseGroup, value: str = "") -> str:
     """What is wrong, on one line. `value` stands for the text, tool or argument that it is about."""
-    cause, expected = group.cause, group.wanted
+    cause, expected = group.cause, group.expected
     if value:
         cause, expected = (cause, value) if expected else (replace(cause, about=value), "")
     return one_line(words_of(cause, expected), 300)

@@ -76,7 +76,7 @@ def _drawn(trend: Trend, chosen: int) -> list[tuple[int, Series]]:
 
 
 def _curves(trend: Trend, shown: Shown, chosen: int, breaks: Sequence[Break]) -> list[Curve]:
-    grouped = bool(trend.wanted.group)
+    grouped = bool(trend.query.group)
     curves = []
     drawn = _drawn(trend, chosen) if grouped else list(enumerate(trend.series[:1]))
     for number, series in sorted(drawn, key=lambda pair: pair[0] != chosen - first_drawn(chosen)):
@@ -144,13 +144,13 @@ def short_label(at_ms: int, by: str) -> str:
 
 def legend(trend: Trend, shown: Shown, width: int, chosen: int = 0) -> Line:
     """What is drawn, in one line: the measure, and of each mark what it is, as far as there is room."""
-    grouped = bool(trend.wanted.group)
+    grouped = bool(trend.query.group)
     words = "pass rate" if grouped and shown == "rate" else MEASURES[shown]
     cells: list[Cell] = [
         (f" {words}", "bold"),
         (", median" if grouped and shown in ("latency", "tokens", "steps") else "", ""),
     ]
-    if trend.wanted.group:
+    if trend.query.group:
         drawn = _drawn(trend, chosen)
         first, every = first_drawn(chosen), len(trend.series)
         more: Line = ((f"   {first + 1}–{first + len(drawn)} of {every}", "dim"),) if every > len(drawn) else ()
@@ -180,7 +180,7 @@ def readout(
     head: list[Cell] = [(f" {when}", "bold accent")]
     # What it was called comes last: the figures are not to be cut for it.
     title = ((f"   {one_line(place.title, 60)}", "dim"),) if place.title else ()
-    if trend.wanted.group:
+    if trend.query.group:
         values = _group_cells(trend, shown, cursor, chosen)
         rest = (_runs_cell(trend, cursor), *_break_cells(trend, cursor, breaks))
         return [fit((*head, *values, *title), width), fit(rest, width)]
@@ -226,5 +226,5 @@ def _group_cells(trend: Trend, shown: Shown, cursor: int, chosen: int) -> list[C
 def _runs_cell(trend: Trend, cursor: int) -> Cell:
     points = [series.points[cursor] for series in trend.series]
     runs = sum(point.runs for point in points if point is not None)
-    many = "  a run counts for each of its tags" if trend.wanted.group == "tag" else ""
+    many = "  a run counts for each of its tags" if trend.query.group == "tag" else ""
     return f" {count(runs, 'run')}{many}  ", "dim"

@@ -64,7 +64,7 @@ def view_bar(view: View, beside: ComparisonSeries | None, trend: Trend | None, w
 
 def _number(view: View, beside: ComparisonSeries | None, trend: Trend | None) -> int:
     if view == "groups":
-        return len(trend.series) if trend is not None and trend.wanted.group else 0
+        return len(trend.series) if trend is not None and trend.query.group else 0
     if beside is None:
         return 0
     return {

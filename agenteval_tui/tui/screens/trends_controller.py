@@ -269,7 +269,7 @@ class TrendsController:
     def choose(self, index: int) -> tuple[bool, bool]:
         """The group at `index` of the list lies on top of the drawing. Whether that changes the drawing, and whether
         other groups are drawn than before."""
-        if self.view != "groups" or self.trend is None or not self.trend.wanted.group or index == self.chosen:
+        if self.view != "groups" or self.trend is None or not self.trend.query.group or index == self.chosen:
             return False, False
         others = first_drawn(index) != first_drawn(self.chosen)
         self.chosen = index
@@ -279,7 +279,7 @@ class TrendsController:
         """What was asked, and the time under the cursor; None where there is none."""
         if self.trend is None or not 0 <= self.cursor < len(self.trend.bins):
             return None
-        return self.trend.wanted, self.trend.bins[self.cursor]
+        return self.trend.query, self.trend.bins[self.cursor]
 
     def quarantine_target(self, row: Sequence[str]) -> QuarantineTarget | None:
         """What the row's quarantine is about; None where the row is not a test."""
