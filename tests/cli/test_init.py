@@ -82,7 +82,7 @@ def test_of_several_one_is_named(cli: Any, tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(TWO)
     refused = cli("init", tmp_path)
     assert refused.code == 2
-    assert "1 bot, 2 cook" in refused.err
+    assert "1 bot and 2 cook" in refused.err
     assert list(tmp_path.glob("*.yaml")) == []
     assert "did you mean cook?" in cli("init", tmp_path, "--agent", "cok").err
     assert "there is no agent '²'" in cli("init", tmp_path, "--agent", "²").err
@@ -120,8 +120,12 @@ def test_a_terminal_is_asked(
     assert done.code == (0 if written else 2)
 
 
-def test_a_folder_without_agents_asks_for_a_kind(cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("typed", ["6\n", "9\npython\n"])
+def test_a_folder_without_agents_asks_for_a_kind(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
     monkeypatch.setattr("agenteval_tui.cli.commands.init.can_ask", lambda invocation: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("6\n"))
-    assert cli("init", tmp_path).code == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    done = cli("init", tmp_path)
+    assert (done.code, "there is no kind '9'" in done.err) == (0, "9" in typed)
     assert "callable: my_agent:answer" in (tmp_path / "first.suite.yaml").read_text("utf-8")

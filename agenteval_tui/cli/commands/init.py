@@ -23,6 +23,7 @@ from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import listed
 from agenteval_tui.formats.documents.found_agents import found_agents_document
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.views.found_agents import seen, unread, what_it_is
@@ -333,21 +334,29 @@ def _print(out: Output, findings: Findings, most: int) -> None:
 
 def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: str | None) -> FoundAgent | str | None:
     """The agent to write a suite for; a kind: a sample of that; None: the first sample. Raises `AgentevalError`."""
-    agents = findings.agents
     if chosen is not None:
         return _named(findings, folder, chosen)
-    if not can_ask(invocation):
-        whole = [agent for agent in agents if not agent.is_part]
-        if len(whole) > 1:
-            names = ", ".join(f"{number} {agent.name}" for number, agent in enumerate(agents[:_LISTED], 1))
-            more = f" and {len(agents) - _LISTED} more" if len(agents) > _LISTED else ""
-            raise AgentevalError(
-                f"there are several agents: {names}{more}",
-                where=str(folder),
-                fix="name one: --agent 1; --list says what they are; --agent-kind demo writes a sample",
-            )
-        return next(iter(whole or agents), None)
-    err = invocation.err
+    return _ask(invocation, findings, folder) if can_ask(invocation) else _only(findings, folder)
+
+
+def _only(findings: Findings, folder: Path) -> FoundAgent | None:
+    """The agent that is meant where nobody can be asked. Raises `AgentevalError` if there are several."""
+    agents = findings.agents
+    whole = [agent for agent in agents if not agent.is_part]
+    if len(whole) > 1:
+        names = listed([f"{number} {agent.name}" for number, agent in enumerate(agents, 1)], _LISTED)
+        raise AgentevalError(
+            f"there are several agents: {names}",
+            where=str(folder),
+            fix="name one: --agent 1; --list says what they are; --agent-kind demo writes a sample",
+        )
+    # Where all are parts of an agent that was not found, the first is tested by itself.
+    return next(iter(whole or agents), None)
+
+
+def _ask(invocation: Invocation, findings: Findings, folder: Path) -> FoundAgent | str | None:
+    """What the user at the terminal chooses; asked again until it is one of those shown."""
+    agents, err = findings.agents, invocation.err
     invocation.out.flush()
     if agents:
         err.line((f"{count(len(agents), 'agent')} found by reading the files of {folder.resolve().name}:", "bold"))
@@ -357,23 +366,28 @@ def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: st
         err.line(("No agent was found by reading the files. What do you want to test?", "bold"))
         for number, kind in enumerate(KINDS, 1):
             err.line((f"{number:3} ", "bold"), f"{kind:10}", (_KIND_WORDS[kind], "dim"))
-        err.line("A number, or enter for 1.")
+        err.line("A number or a name, or enter for 1.")
     while True:
         err.prompt("> ")
         answer = sys.stdin.readline()
-        word = answer.strip()
         if not answer:
-            raise AgentevalError("nothing was chosen", fix="name an agent: --agent 1")
+            option = "an agent: --agent 1" if agents else "a kind: --agent-kind demo"
+            raise AgentevalError("nothing was chosen", fix=f"name {option}")
+        word = answer.strip() or "1"
         if agents and word.casefold() in ("s", "sample"):
             return None
-        if not agents:
-            if not word or (word.isdecimal() and 1 <= int(word) <= len(KINDS)):
-                return KINDS[int(word or 1) - 1]
-            continue
         try:
-            return _named(findings, folder, word or "1")
+            return _named(findings, folder, word) if agents else _kind(word)
         except AgentevalError as error:
             err.line(error.what)
+
+
+def _kind(word: str) -> str:
+    if word.isdecimal() and 1 <= int(word) <= len(KINDS):
+        return KINDS[int(word) - 1]
+    if word not in KINDS:
+        raise AgentevalError(f"there is no kind {word!r}", fix=f"kinds: {', '.join(KINDS)}")
+    return word
 
 
 def _named(findings: Findings, folder: Path, chosen: str) -> FoundAgent:
@@ -414,7 +428,9 @@ def _write_sample(invocation: Invocation, folder: Path, kind: str, *, coding_age
     existing = [name for name in texts if os.path.lexists(folder / name)]
     if existing:
         raise AgentevalError(
-            f"{', '.join(existing)} already exists: nothing was written", where=str(folder), fix="name another folder"
+            f"{listed(existing)} already {'exists' if len(existing) == 1 else 'exist'}: nothing was written",
+            where=str(folder),
+            fix="name another folder",
         )
     _write(folder, texts)
     out = invocation.out
