@@ -111,12 +111,16 @@ class Output:
         What changes faster than a person reads is left out.
         """
         status_line = one_line(text, max(self.width - 1, 10)) if text else ""
-        now = time.monotonic()
-        if not self.live or status_line == self._status or (status_line and now < self._next_status):
+        if not self.live or status_line == self._status or (status_line and not self.status_due):
             return
-        self._next_status = now + _STATUS_S
+        self._next_status = time.monotonic() + _STATUS_S
         self._status = status_line
         self._write("\r\x1b[2K" + status_line)
+
+    @property
+    def status_due(self) -> bool:
+        """Whether a new line at the bottom would be shown now: a person reads ten a second at most."""
+        return time.monotonic() >= self._next_status
 
     def control(self, sequence: str) -> None:
         """Send the terminal a sequence that this program made; nothing where that can't be done, as in a pipe."""

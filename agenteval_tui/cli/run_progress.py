@@ -30,7 +30,7 @@ from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.execution import NotObserved, around_sentence
 
 _BAR = 20
-STATUS_S = 0.1  # between two versions of the line at the bottom
+_NUMBERED = 10  # runs of a test that failed alike
 HEARTBEAT_S = 60.0
 """Without a line at the bottom, a silence of this length is broken by a line: users want to know, and some CI systems
 end a silent job."""
@@ -96,10 +96,9 @@ class RunProgress:
         self.quiet = quiet
         self._verbose = verbose
         self._out = out
-        self._known = progress_state
+        self._state = progress_state
         self._clock = clock
         self._said = clock()
-        self._next_status = 0.0
         self._tests: list[_Test] = []
         self._next = 0
         self._retried: set[tuple[str, str]] = set()
@@ -263,7 +262,7 @@ class RunProgress:
             if run.error or not (run.status == "error" or run.not_made):
                 continue
             reasons: dict[str, list[str]] = {}
-            for result in self._known.results(run.ref.run):
+            for result in self._state.results(run.ref.run):
                 if reason := why_not_observed(result):
                     reasons.setdefault(reason, []).append(result.criterion)
             for reason, names in reasons.items():
@@ -296,13 +295,14 @@ class RunProgress:
             if run.ended and run.status not in ("passed", "cancelled", "skipped"):
                 same.setdefault((run.error, run.failed), []).append(run)
         for (error, _), alike in same.items():
-            numbers = ", ".join(str(run.ref.repetition) for run in alike)
-            which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}: {alike[0].status}"
+            numbers = ", ".join(str(run.ref.repetition) for run in alike[:_NUMBERED])
+            more = f" and {len(alike) - _NUMBERED} more" if len(alike) > _NUMBERED else ""
+            which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}{more}: {alike[0].status}"
             self._line("    ", (which, outcome_sign(alike[0].status)[1]), (f"  {alike[0].ref.run}", "dim"))
             if error:
                 self._error(error, alike)
-            elif results := self._known.results(alike[0].ref.run):
-                if ending := self._known.ending(alike[0].ref.run):
+            elif results := self._state.results(alike[0].ref.run):
+                if ending := self._state.ending(alike[0].ref.run):
                     self._line("      ", (one_line(ending, 200), "warn"))
                 repeated = [result for result in results if why_not_observed(result) in told_before]
                 self._out.view(
@@ -321,7 +321,7 @@ class RunProgress:
         if is_known:
             self._line("      ", (one_line(error, 80), "dim"), ("  (as before)", "dim"))
             return
-        remedy = alike[0].fix or self._known.remedy(alike[0].ref.run)
+        remedy = alike[0].fix or self._state.remedy(alike[0].ref.run)
         self._line("      ", both_ends(error, 400), (f" ({one_line(remedy, 800)})" if remedy else "", "dim"))
 
     def problems_around(self) -> list[tuple[AroundProblem, int]]:
@@ -341,15 +341,12 @@ class RunProgress:
     def _status(self) -> None:
         if self.view.ended is not None or not self.view.total:
             return
-        now = self._clock()
         if self._out.live:
-            if now < self._next_status:
-                return  # events come by the thousand a second; a person reads ten lines
-            self._next_status = now + STATUS_S
-            done, total = self.view.done, self.view.total
-            filled = _BAR * done // total
-            self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(self._figures()))
-        elif now - self._said >= HEARTBEAT_S and not self.quiet:
+            # Events come by the thousand a second: the figures are only counted for a line that is shown.
+            if self._out.status_due:
+                filled = _BAR * self.view.done // self.view.total
+                self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(self._figures()))
+        elif self._clock() - self._said >= HEARTBEAT_S and not self.quiet:
             self._line(("  … ", "dim"), " · ".join(self._figures()))
 
     def _figures(self) -> list[str]:

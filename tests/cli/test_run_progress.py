@@ -61,6 +61,13 @@ def test_tests_come_in_order_however_their_runs_end() -> None:
     assert any("Criterion: the reason" in line for line in screen.lines)
 
 
+def test_of_many_runs_that_failed_alike_the_first_are_numbered() -> None:
+    screen = Screen(tests=1, repeat=12)
+    for number in range(1, 13):
+        screen.end(f"T0R{number}", "failed")
+    assert "runs 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more: failed" in screen.stream.getvalue()
+
+
 def test_an_error_of_many_runs_is_said_in_full_once_and_summed_up() -> None:
     screen = Screen(tests=3)
     for test in range(3):
