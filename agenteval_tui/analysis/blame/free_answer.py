@@ -136,8 +136,8 @@ NOTHING = Given()
 
 
 class RepetitionReader:
-    """Reads the repetitions of runs, once for each test and agent. If there are very many runs, the older runs are not
-    among their own repetitions."""
+    """Reads the repetitions of runs, once for each test, agent and its configuration. If there are very many runs, the
+    older runs are not among their own repetitions."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -146,7 +146,15 @@ class RepetitionReader:
     def of(self, row: RunRow) -> Repetitions:
         """The stored repetitions of a run."""
         own = (row.id,) if row.superseded else ()  # an older grading is compared with those of its own time
-        case = (row.suite_key, row.test_id, row.variation, str(row_case(row.row, row.row_key)), row.agent, *own)
+        case = (
+            row.suite_key,
+            row.test_id,
+            row.variation,
+            str(row_case(row.row, row.row_key)),
+            row.agent,
+            row.agent_version,
+            *own,
+        )
         if case not in self._read:
             self._read[case] = _stored(self._store, row)
         return self._read[case]
@@ -191,8 +199,8 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         for repetition in repetitions(store, row, everywhere=True, most=BESIDE)
         if repetition.status in _ENDED
     ]
-    own = [repetition_row for repetition_row in rows if repetition_row.agent == row.agent]
-    others = [repetition_row for repetition_row in rows if repetition_row.agent != row.agent]
+    own = [repetition_row for repetition_row in rows if _is_same_agent(repetition_row, row)]
+    others = [repetition_row for repetition_row in rows if not _is_same_agent(repetition_row, row)]
     if row.id not in {row.id for row in own}:
         own.append(row)
     divergence = divergence_among(store, row.id, own)
@@ -207,6 +215,13 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         tree=divergence.tree,
         parting=divergence.fork,
         compared=divergence.compared,
+    )
+
+
+def _is_same_agent(one: RunRow, other: RunRow) -> bool:
+    """Whether both have the same agent, and as far as is known in the same configuration."""
+    return one.agent == other.agent and (
+        one.agent_version == other.agent_version or not (one.agent_version and other.agent_version)
     )
 
 

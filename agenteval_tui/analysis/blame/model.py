@@ -200,7 +200,9 @@ class BlameFigures(Document, frozen=True, kw_only=True):
         Reproduces,
         Meta(description="luck: more than half of the stored repetitions passed; once: it is the only run"),
     ]
-    runs: Annotated[Count, Meta(description="stored repetitions of the same agent, this run included")]
+    runs: Annotated[
+        Count, Meta(description="stored repetitions of the same agent in the same configuration, this run included")
+    ]
     passed: Count
     low: Annotated[Share, Meta(description="the lower end of the 95 % interval of the pass rate")]
     high: Share

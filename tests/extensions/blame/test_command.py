@@ -78,6 +78,17 @@ def test_from_the_free_answer_to_sampling(cli: Any, suite: Path) -> None:
     assert "Whose fault?        not known" in again.out
 
 
+def test_runs_of_another_configuration_do_not_make_a_failure_bad_luck(cli: Any, suite: Path) -> None:
+    suite.write_text(SUITE.replace("content: ho}", "content: Good morning}"))
+    for _ in range(3):
+        assert cli("run", suite, "--test", "polite").code == 0
+    suite.write_text(SUITE)
+    assert cli("run", suite, "--test", "polite").code == 1
+    document = cli("blame", "polite", "--json").json("blame")
+    assert (document["reproduces"], document["runs"], document["passed"]) == ("always", 2, 0)
+    assert document["possible"] == "yes", "it passes in another configuration"
+
+
 def test_what_is_refused(cli: Any, suite: Path) -> None:
     passed = cli("blame", "passes")
     assert passed.code == 2
