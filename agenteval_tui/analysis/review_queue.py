@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.sentences import metric_sentence
-from agenteval_tui.history.labels import Label, label_of
+from agenteval_tui.history.labels import Label, by_run, label_of
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.store import Store
 
@@ -80,9 +80,7 @@ def queue(store: Store, review_filter: ReviewFilter | None = None) -> list[Queue
     only = RunFilter(
         execution_id=review_filter.execution_id, projects=review_filter.projects, counted=not review_filter.execution_id
     )
-    labels: dict[str, list[Label]] = {}
-    for label in store.labels():
-        labels.setdefault(label.run_id, []).append(label)
+    labels = by_run(store.labels())
     items = _of_results(store, replace(only, outcomes=("needs_review",)), "needs_review")
     items = _unlabelled(store, items, labels)
     if review_filter.disagreements:

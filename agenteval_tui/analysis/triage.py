@@ -28,7 +28,7 @@ from agenteval_tui.core.ids import now_ms, short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import TestKey, set_baseline
-from agenteval_tui.history.labels import Label, label_of
+from agenteval_tui.history.labels import Label, by_run, label_of
 from agenteval_tui.history.quarantines import DAY_MS, DEFAULT_DAYS, ActiveQuarantines, Quarantine
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.triage import Context, Decision, Recurrence
@@ -250,9 +250,7 @@ def _label(store: Store, group: CauseGroup, passed: bool, note: str, who: str) -
     # 100 ms with what judges: whoever lists causes and reports them needs none of it.
     from agenteval_tui.analysis.labels import give_labels
 
-    labels: dict[str, list[Label]] = {}
-    for label in store.labels(group.run_ids):
-        labels.setdefault(label.run_id, []).append(label)
+    labels = by_run(store.labels(group.run_ids))
     new_labels: list[Label] = []
     for run, position in zip(group.run_ids, group.positions, strict=True):
         run_labels = labels.get(run, ())

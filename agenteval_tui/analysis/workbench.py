@@ -25,7 +25,7 @@ from agenteval_tui.grading.relax.suggest import MOST, Relaxation, relaxations
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.labels import Label, label_of, sole_criterion
+from agenteval_tui.history.labels import Label, by_run, label_of, sole_criterion
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
@@ -370,9 +370,7 @@ class Workbench:
         """What judges, embedders and people said of these runs, read at once."""
         missing = [run for run in runs if run not in self._said]
         stored = self.store.replies_of(missing)
-        labels: dict[str, list[Label]] = {}
-        for label in self.store.labels(missing):
-            labels.setdefault(label.run_id, []).append(label)
+        labels = by_run(self.store.labels(missing))
         for run in missing:
             self._said[run] = stored.get(run, []), labels.get(run, [])
 
@@ -566,10 +564,8 @@ def _count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggest
 def opinions(bench: Workbench, criterion: int) -> dict[str, bool]:
     """What people said of the pool's runs: should the criterion pass? The label of each run that counts for it."""
     runs = [pool_run.run for pool_run in bench.pool(criterion)]
-    by_run: dict[str, list[Label]] = {}
-    for label in bench.store.labels(runs) if runs else ():
-        by_run.setdefault(label.run_id, []).append(label)
-    opinions = {run: label_of(labels, bench.spec(criterion).name, bench.sole) for run, labels in by_run.items()}
+    labelled = by_run(bench.store.labels(runs) if runs else ())
+    opinions = {run: label_of(labels, bench.spec(criterion).name, bench.sole) for run, labels in labelled.items()}
     return {run: label.good for run, label in opinions.items() if label is not None}
 
 

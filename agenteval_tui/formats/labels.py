@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Annotated
 
 from msgspec import Meta
@@ -11,7 +10,6 @@ from agenteval_tui.core.document import Count, Document, Share, Time, extended
 from agenteval_tui.core.numbers import iso
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
-from agenteval_tui.history.store import Store
 
 
 class LabelWords(Document, frozen=True, kw_only=True):
@@ -50,19 +48,3 @@ class FeedbackDocument(Document, frozen=True, kw_only=True):
 def feedback_document(feedback: Feedback) -> FeedbackDocument:
     """Feedback as it is printed and exported."""
     return extended(FeedbackDocument, feedback, at=iso(feedback.at_ms))
-
-
-def feedback_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Feedback]]:
-    """The feedback on these runs, oldest first, by run; runs without any are left out."""
-    by_run: dict[str, list[Feedback]] = {}
-    for feedback in store.feedback(list(runs)):
-        by_run.setdefault(feedback.run_id, []).append(feedback)
-    return dict(by_run)
-
-
-def labels_by_run(store: Store, runs: Iterable[str]) -> dict[str, Sequence[Label]]:
-    """The labels of these runs, oldest first, by run; runs without one are left out."""
-    by_run: dict[str, list[Label]] = {}
-    for label in store.labels(list(runs)):
-        by_run.setdefault(label.run_id, []).append(label)
-    return dict(by_run)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -179,6 +179,24 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
         where = f"{select} WHERE l.key = '' AND r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
         labels.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
     return labels
+
+
+class _OfRun(Protocol):
+    """What is said of a run: a label, or feedback."""
+
+    @property
+    def run_id(self) -> str: ...
+
+
+_Said = TypeVar("_Said", bound=_OfRun)
+
+
+def by_run(entries: Iterable[_Said]) -> dict[str, list[_Said]]:
+    """Labels or feedback by the id of their run, in their order; runs without any are left out."""
+    entries_of: dict[str, list[_Said]] = {}
+    for entry in entries:
+        entries_of.setdefault(entry.run_id, []).append(entry)
+    return entries_of
 
 
 def labels_by_recording(connection: sqlite3.Connection) -> dict[str, list[Label]]:

@@ -19,15 +19,13 @@ from agenteval_tui.formats.documents.fork import ForkedFrom, forked_from
 from agenteval_tui.formats.labels import (
     FeedbackDocument,
     LabelDocument,
-    feedback_by_run,
     feedback_document,
     label_document,
-    labels_by_run,
 )
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.feedback import Feedback
-from agenteval_tui.history.labels import Label
+from agenteval_tui.history.labels import Label, by_run
 from agenteval_tui.history.records import ExecutionRow, ExecutionSummary, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.record import ServiceState, decoded
@@ -175,8 +173,8 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
     held = gating_now(store, rows)
     gates = gates_now(store, execution, rows, held)
     causes, decided = causes_of_execution(store, execution.id)
-    labels = labels_by_run(store, [row.id for row in rows])
-    feedback = feedback_by_run(store, [row.id for row in rows])
+    labels = by_run(store.labels([row.id for row in rows]))
+    feedback = by_run(store.feedback([row.id for row in rows]))
     record = decoded(store.around_of(execution.id))
     return ExecutionResults(
         execution=execution.id,

@@ -20,10 +20,9 @@ from agenteval_tui.core.numbers import count, iso
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.formats.documents.causes import properties_of
 from agenteval_tui.formats.exporters.report_figures import html_comment_escape
-from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
 from agenteval_tui.grading.sentences import criterion_sentence, not_made_sentence
 from agenteval_tui.history.feedback import Feedback
-from agenteval_tui.history.labels import Label
+from agenteval_tui.history.labels import Label, by_run
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.baseline import fell_text, notice_lines, regressed_text
@@ -58,8 +57,8 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     lines.append(f"<testsuites name={_attribute(execution.title)}{_counts(every, excused, skipped=False)}>")
     _, decided = causes_of_execution(store, execution.id)
     against = compare_to_baseline(store, execution)
-    labels = labels_by_run(store, [row.id for row in every])
-    feedback = feedback_by_run(store, [row.id for row in every])
+    labels = by_run(store.labels([row.id for row in every]))
+    feedback = by_run(store.feedback([row.id for row in every]))
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
     hooked = bool(store.around_of(execution.id))
     for name, rows in suites.items():

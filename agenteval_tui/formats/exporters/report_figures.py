@@ -19,10 +19,9 @@ from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.core import numbers
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.history.feedback import Feedback, means
-from agenteval_tui.history.labels import Label
+from agenteval_tui.history.labels import Label, by_run
 from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.baseline import fell_text, notice_lines, regressed_text
@@ -274,8 +273,8 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
     if missing := checks_not_made(runs):
         figures.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
     against = compare_to_baseline(store, execution)
-    labels = labels_by_run(store, [run.id for run in runs])
-    feedback = feedback_by_run(store, [run.id for run in runs])
+    labels = by_run(store.labels([run.id for run in runs]))
+    feedback = by_run(store.feedback([run.id for run in runs]))
     figures += [
         Figure(f"Feedback {mean.key}", f"{mean.mean:.2f} ({count(mean.n, 'score')})", mean.mean, "share")
         for mean in means(

@@ -13,7 +13,7 @@ from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable
 from agenteval_tui.core.numbers import iso
 from agenteval_tui.formats.documents.causes import properties_of
-from agenteval_tui.formats.labels import feedback_by_run, labels_by_run
+from agenteval_tui.history.labels import by_run
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.gates import verdict_text
@@ -68,8 +68,8 @@ def results_csv(store: Store, execution: ExecutionRow) -> str:
     gates = gates_now(store, execution, rows, held)
     _, decided = causes_of_execution(store, execution.id)
     causes = failure_causes(store, [row.id for row in rows if row.status in ("failed", "error")])
-    labels = labels_by_run(store, [row.id for row in rows])
-    feedback = feedback_by_run(store, [row.id for row in rows])
+    labels = by_run(store.labels([row.id for row in rows]))
+    feedback = by_run(store.feedback([row.id for row in rows]))
     for row in rows:
         properties = properties_of(causes.get(row.id, ()), decided)
         answer = store.transcript(row.id).final_output
