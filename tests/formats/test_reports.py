@@ -16,8 +16,9 @@ from attacks import ATTACKS
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from agenteval_tui.core.numbers import dollars, percent
 from agenteval_tui.formats.exporters.github import MOST, annotation_lines, command, summary_md
-from agenteval_tui.formats.exporters.report_figures import dollars, report_figures, seconds, share
+from agenteval_tui.formats.exporters.report_figures import report_figures, seconds
 from agenteval_tui.formats.exporters.report_html import report_html
 from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.formats.exporters.results_csv import results_csv
@@ -89,10 +90,8 @@ def test_a_table_has_long_times_whole(store: Store, duration_ms: float, cell: st
 
 
 def test_figures_as_people_read_them() -> None:
-    assert [share(one) for one in (0.87, 0.875, 1.0, 0.0, None)] == ["87 %", "87.5 %", "100 %", "0 %", "–"]
-    assert [dollars(one) for one in (0.018, 12.345, 0.0, 0.00001, None)] == [
-        "$0.0180", "$12.35", "$0.00", "< $0.0001", "–",
-    ]  # fmt: skip
+    assert [percent(one, 1) for one in (0.87, 0.875, 1.0, 0.0)] == ["87 %", "87.5 %", "100 %", "0 %"]
+    assert [dollars(one) for one in (0.018, 12.345, 0.0, 0.00001)] == ["$0.0180", "$12.35", "$0.00", "< $0.0001"]
     assert [seconds(one) for one in (340.0, 1500.0, None)] == ["340 ms", "1.5 s", "–"]
 
 

@@ -257,13 +257,13 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         if judged.total_tokens is not None:
             others.append(Figure("Judges: tokens", f"{judged.total_tokens:,}"))
         if judged.cost is not None:
-            others.append(Figure("Judges: cost", dollars(judged.cost)))
+            others.append(Figure("Judges: cost", numbers.dollars(judged.cost)))
     users = costs_of(store.costs(execution.id), runs).users
     if users.count:
         others.append(Figure("Simulated users: messages", f"{users.count:,}"))
         others.append(Figure("Simulated users: tokens", f"{users.tokens:,}"))
         if users.cost is not None:
-            others.append(Figure("Simulated users: cost", dollars(users.cost)))
+            others.append(Figure("Simulated users: cost", numbers.dollars(users.cost)))
     gating = gating_now(store, runs)
     gates = gates_now(store, execution, runs, gating)
     gates_said = _gates_by_test(gates)
@@ -376,20 +376,24 @@ def _metrics(
 ) -> list[Figure]:
     overall = stats.overall
     rate = overall.pass_rate
-    text = f"{share(rate)} ({numbers.interval_phrase(overall.interval, 1)})"
+    text = "none was decided"
+    if rate is not None:
+        text = f"{numbers.percent(rate, 1)} ({numbers.interval_phrase(overall.interval, 1)})"
     figures = [
-        Figure("Pass rate", "none was decided" if rate is None else text, rate, "share"),
+        Figure("Pass rate", text, rate, "share"),
         Figure("Runs passed", f"{row.passed:,} of {overall.n:,} decided"),
     ]
     if gating.left_out and (rate_outside := gating.pass_rate) is not None:
-        figures.insert(1, Figure("Pass rate without quarantine", share(rate_outside), rate_outside, "share"))
+        figures.insert(
+            1, Figure("Pass rate without quarantine", numbers.percent(rate_outside, 1), rate_outside, "share")
+        )
     # Of the most repetitions that all tests have: further on it would be a figure of a few of them.
     decided = sum(test.n > 0 for test in stats.tests)
     k = str(max((int(number) for number, tests_at in overall.tests_at_k.items() if tests_at == decided), default=1))
     if k != "1":
         for name, by_k in (("pass^", overall.pass_hat_k[k]), ("pass@", overall.pass_at_k[k])):
             lean = " (tests stopped early lean)" if overall.stopped_early else ""
-            figures.append(Figure(f"{name}{k}", share(by_k) + lean, by_k, "share"))
+            figures.append(Figure(f"{name}{k}", numbers.percent(by_k, 1) + lean, by_k, "share"))
     for name, many in (("In error", row.errors), ("To be reviewed", row.needs_review), ("Cancelled", row.cancelled)):
         if many:
             figures.append(Figure(name, f"{many:,}", many, "count"))
@@ -406,7 +410,7 @@ def _metrics(
         figures.append(Figure("Tokens/run (p50)", f"{tokens:,.0f}", tokens, "amount"))
         figures.append(Figure("Tokens, all runs", f"{row.input_tokens:,} in, {row.output_tokens:,} out"))
     if (cost := overall.cost.p50) is not None:
-        figures.append(Figure("Cost/run (p50)", dollars(cost), cost, "amount"))
+        figures.append(Figure("Cost/run (p50)", numbers.dollars(cost), cost, "amount"))
     if row.cost is not None:
         text = numbers.dollars(row.cost, whole=all(run.priced for run in runs))
         figures.append(Figure("Cost, all runs", text, row.cost, "amount"))
@@ -449,13 +453,6 @@ def _day(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d")
 
 
-def share(value: float | None) -> str:
-    """`87 %`, and `87.5 %` where that says more; `–` for None."""
-    if value is None:
-        return "–"
-    return numbers.percent(value, 1)
-
-
 def share_range(interval: tuple[float, float] | None) -> str:
     """`12 % to 40.5 %`: both ends of an interval of shares; `too few` where there is none."""
     if interval is None:
@@ -468,13 +465,6 @@ def seconds(milliseconds: float | None) -> str:
     if milliseconds is None:
         return "–"
     return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
-
-
-def dollars(cost: float | None) -> str:
-    """`$0.0180`, `$12.34`: cents of small sums matter; `–` for None."""
-    if cost is None:
-        return "–"
-    return numbers.dollars(cost)
 
 
 def repetitions(alike: Sequence[RunRow]) -> str:
