@@ -99,9 +99,9 @@ def _record_program(invocation: Invocation, options: Mapping[str, Any], started:
     loaded: Sequence[LoadedSuite] = ()
     if options["test"] is not None:
         loaded = load_for_run(invocation, () if options["suite"] is None else (options["suite"],), (options["test"],))
-    before, left = _before(invocation, options)
+    before, left = _earlier_recording(invocation, options)
     paid = left.exchanges
-    cassette = None if before is None else _lenient(before, options)
+    cassette = None if before is None else _with_volatile(before, options)
     program = _program(options, cassette, live=options["live_after_miss"] or not options["replay"])
     _name_servers_over_http(invocation, program)
     find_program(program.argv[0], program.cwd, program.env)  # before anything says that it runs
@@ -163,17 +163,17 @@ def _record_program(invocation: Invocation, options: Mapping[str, Any], started:
             return recording, written
 
         live = live_recording(program, plan, handshake=started)
-        recording, written = run_to_end(_shown(live, recorded))
+        recording, written = run_to_end(_record_watched(live, recorded))
         return _report(invocation, store, live.execution, recording, written, as_json=options["as_json"])
 
 
-async def _shown(live: LiveRecording, recorded: Callable[[LiveRecording], Awaitable[T]]) -> T:
+async def _record_watched(live: LiveRecording, recorded: Callable[[LiveRecording], Awaitable[T]]) -> T:
     """What `recorded` gives; whoever watches the recording sees it, until it is stored."""
     async with live:
         return await recorded(live)
 
 
-def _before(invocation: Invocation, options: Mapping[str, Any]) -> tuple[Cassette | None, Journals]:
+def _earlier_recording(invocation: Invocation, options: Mapping[str, Any]) -> tuple[Cassette | None, Journals]:
     """The cassette that is replayed, and what servers answered beyond it when such a recording was cut off (it was
     killed, say): what was paid for is not asked for again."""
     path: Path | None = options["cassette"]
@@ -208,7 +208,7 @@ def replay_program(invocation: Invocation, options: Mapping[str, Any]) -> int:
     with handshake(options["ready"]) as started, invocation.store() as store:
         row = invocation.references(store).run(options["run"])
         tape = tape_of(store, row)
-        program = with_input(_program(options, _lenient(tape, options), live=True), store, row)
+        program = with_input(_program(options, _with_volatile(tape, options), live=True), store, row)
         agents = load_agents(directories.config_dir())
         around = _surroundings(store, row, agents) if options["as_agent"] else None
         program = program if around is None else around.around(program)
@@ -234,7 +234,7 @@ def replay_program(invocation: Invocation, options: Mapping[str, Any]) -> int:
             return recording, origin
 
         live = live_recording(program, plan, of=row, handshake=started)
-        recording, origin = run_to_end(_shown(live, recorded))
+        recording, origin = run_to_end(_record_watched(live, recorded))
         written = _Written(fork_of=row, step=origin.step, recorded=requests_in(tape))
         return _report(invocation, store, live.execution, recording, written, as_json=options["as_json"])
 
@@ -250,7 +250,7 @@ def _surroundings(store: Store, row: RunRow, agents: Mapping[str, AgentConfig]) 
     return surroundings
 
 
-def _lenient(cassette: Cassette, options: Mapping[str, Any]) -> Cassette:
+def _with_volatile(cassette: Cassette, options: Mapping[str, Any]) -> Cassette:
     """The cassette with what was said to vary."""
     more = tuple([Volatile("*", name) for name in options["volatile"]])
     return replace(cassette, volatile=(*cassette.volatile, *more))

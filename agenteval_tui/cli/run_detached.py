@@ -28,7 +28,7 @@ def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> 
     """
     if not quiet:
         invocation.out.status("starting …")
-    with _held_back() as pressed:
+    with _delayed_interrupts() as pressed:
         try:
             live = client.start(request)
         finally:
@@ -40,7 +40,7 @@ def begin(invocation: Invocation, request: ExecutionRequest, *, quiet: bool) -> 
 
 
 @contextmanager
-def _held_back() -> Iterator[list[int]]:
+def _delayed_interrupts() -> Iterator[list[int]]:
     """While this lasts, Ctrl-C is only noted in the list."""
     pressed: list[int] = []
     try:

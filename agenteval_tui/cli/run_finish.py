@@ -85,10 +85,10 @@ class RunReport(Struct, frozen=True):
             return INTERRUPTED
         if row.status == "failed" or self.broke:
             why = self.broke or row.message or "no reason given"
-            raise InfrastructureError(f"the execution broke off: {why}; {_kept(row)}", fix=self._resume())
+            raise InfrastructureError(f"the execution broke off: {why}; {_saved_text(row)}", fix=self._resume())
         if row.status in ("interrupted", "running"):
             raise InfrastructureError(
-                f"the execution stopped unexpectedly: its process died; {_kept(row)}", fix=self._resume()
+                f"the execution stopped unexpectedly: its process died; {_saved_text(row)}", fix=self._resume()
             )
         # Where nothing is left that gates, no rate can be too low: else it would be an error that there is none.
         if gated and gate is None:
@@ -105,7 +105,7 @@ class RunReport(Struct, frozen=True):
         return f"agenteval resume {short_id(self.execution.id)}{self.db_option} runs what is missing"
 
 
-def _kept(row: ExecutionRow) -> str:
+def _saved_text(row: ExecutionRow) -> str:
     """How much of it is in the history."""
     ended = row.ended - row.cancelled
     return f"{ended:,} of {count(row.runs, 'run')} ended and {'is' if ended == 1 else 'are'} saved"

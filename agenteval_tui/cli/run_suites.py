@@ -96,7 +96,7 @@ def resume(
     check_reports(invocation, reports)
     check_address(invocation, ending.notify, trusted=options.trust)
     with invocation.store() as store:
-        resumed, options = _planned(invocation, store, reference, options, errors)
+        resumed, options = _plan_to_resume(invocation, store, reference, options, errors)
         for notice in resumed.notices:
             invocation.note(notice)
         plan = resumed.plan
@@ -236,7 +236,7 @@ def last_of(store: Store, loaded: Sequence[LoadedSuite]) -> str:
     return rows[0].id
 
 
-def _planned(
+def _plan_to_resume(
     invocation: Invocation, store: Store, reference: str, options: PlanOptions, errors: bool
 ) -> tuple[ResumePlan, PlanOptions]:
     """What is missing, permitted, and the options with which its process comes to the same plan."""

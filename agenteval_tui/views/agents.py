@@ -49,9 +49,10 @@ def agent_in_full(
     facts += [
         Fact(name, text(value)) for name, value in options_of(agent.config) if value not in {key for key, _ in keys}
     ]
-    for each in around:
-        remedy: Text = text((f"; {each.fix}", "broken")) if each.fix else ()
-        facts.append(Fact("runs with" if each.name == "python" else each.name, (*text(each.said), *remedy)))
+    for surrounding in around:
+        label = "runs with" if surrounding.name == "python" else surrounding.name
+        remedy = f"; {surrounding.fix}" if surrounding.fix else ""
+        facts.append(Fact(label, text(surrounding.said, (remedy, "broken"))))
     for name, is_set in keys:
         state: Span = ("is set", "good") if is_set else ("is not set", "broken")
         facts.append(Fact("key from", text(f"${one_line(name, 60)} ", state)))

@@ -67,7 +67,7 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
 
-def _listed(changes: Sequence[RuleChange]) -> str:
+def _changes_text(changes: Sequence[RuleChange]) -> str:
     parts = [rule_change_text(change) for change in changes[:_MOST_CHANGES]]
     if len(changes) > _MOST_CHANGES:
         parts.append(f"{len(changes) - _MOST_CHANGES} more")
@@ -96,7 +96,7 @@ def _words(fields: Mapping[str, Any]) -> dict[str, str]:
     if "changed" in fields:
         failed = fields["now"] == "failed"
         if fields["changed"] == "rules":
-            words["changes"] = _listed(fields["changes"])
+            words["changes"] = _changes_text(fields["changes"])
         else:
             words["what"] = _CHANGED[fields["changed"]]
         words["verdict"], words["before"] = ("fails", "passed") if failed else ("passes", "failed")

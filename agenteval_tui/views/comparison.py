@@ -749,7 +749,7 @@ def change_cells(
         divergence = f"criterion {criterion.state}"
     elif (whose := attributed.get(change.key)) is not None:
         divergence = one_line(step_change_text(whose.divergence), 200)
-    who = ("quarantine", "warn") if change.quarantine else _who(change, criterion, attributed, versions)
+    who = ("quarantine", "warn") if change.quarantine else _who_span(change, criterion, attributed, versions)
     points = "" if score else _points(subject)
     was, now = as_text(subject.was), as_text(subject.now)
     return ChangeCells(
@@ -770,7 +770,9 @@ def _points(change: TestChange | CriterionChange) -> str:
     return _minus(numbers.points(change.now.rate - change.was.rate, 0)) if change.now.rate != change.was.rate else ""
 
 
-def _who(change: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, versions: bool) -> Span:
+def _who_span(
+    change: TestChange, criterion: CriterionChange | None, attributed: AttributedTests, versions: bool
+) -> Span:
     if change.state not in SHARP:
         return "", ""
     if versions:

@@ -20,7 +20,7 @@ NOTHING = "nothing"
 def comparison_text(nested: Iterable[Comparison]) -> tuple[str, ...]:
     """The lines of comparisons, one below the other. Every character is displayable, and no line is long."""
     comparisons = list(leaves(nested))
-    names = [_shown(comparison.name, 0)[0] for comparison in comparisons]
+    names = [_excerpt(comparison.name, 0)[0] for comparison in comparisons]
     short = [name for name in names if cells(name) <= _NAME]
     wide = max(map(cells, short), default=0)
     margin = wide + 2 if wide else 0
@@ -37,11 +37,11 @@ def comparison_text(nested: Iterable[Comparison]) -> tuple[str, ...]:
 
 def _pair(comparison: Comparison) -> Sequence[str]:
     at, label = comparison.at, "nearest" if comparison.where else "got"
-    lines = [_row("expected", _shown(comparison.expected, at)[0])] if comparison.expected is not None else []
+    lines = [_row("expected", _excerpt(comparison.expected, at)[0])] if comparison.expected is not None else []
     if comparison.got is None:
         lines.append(_row(label, NOTHING))
         return [*lines, _row("", comparison.note)] if comparison.note else lines
-    actual, column = _shown(comparison.got, at)
+    actual, column = _excerpt(comparison.got, at)
     lines.append(_row(label, f"{actual}   {comparison.where}" if comparison.where else actual))
     if at is not None:
         lines.append(_row("", f"{' ' * column}^ {comparison.note}"))
@@ -54,7 +54,7 @@ def _row(label: str, value: str) -> str:
     return label + " " * (_LABEL - len(label)) + displayable(on_one_line(value))
 
 
-def _shown(value: str, at: int | None) -> tuple[str, int]:
+def _excerpt(value: str, at: int | None) -> tuple[str, int]:
     """A value in one line of at most `ROOM` characters and two signs for what is cut, and the column of `at` in it."""
     at = min(at or 0, len(value))
     start = max(at - _BEFORE, 0) if len(value) > ROOM and at > ROOM // 2 else 0

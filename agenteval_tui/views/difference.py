@@ -121,8 +121,8 @@ def texts_view(left: str, right: str) -> Iterator[Element]:
         if stretch.same:
             yield from _alike(left[slice(*stretch.left)].splitlines())
         else:
-            yield from _lines(left[slice(*stretch.left)], "left", _moved(stretch.left_words, stretch.left[0]))
-            yield from _lines(right[slice(*stretch.right)], "right", _moved(stretch.right_words, stretch.right[0]))
+            yield from _lines(left[slice(*stretch.left)], "left", _shifted(stretch.left_words, stretch.left[0]))
+            yield from _lines(right[slice(*stretch.right)], "right", _shifted(stretch.right_words, stretch.right[0]))
 
 
 def _alike(lines: Sequence[str]) -> Iterator[Element]:
@@ -166,5 +166,5 @@ def _lines(words: str, side: str, differing: Sequence[tuple[int, int]]) -> Itera
         yield Paragraph(text((f"{sign}   {line}", token)))
 
 
-def _moved(words: Sequence[tuple[int, int]], by: int) -> list[tuple[int, int]]:
+def _shifted(words: Sequence[tuple[int, int]], by: int) -> list[tuple[int, int]]:
     return [(start - by, end - by) for start, end in words]

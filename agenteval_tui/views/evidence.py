@@ -145,7 +145,7 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
         yield Node(text((one_line(remark), "warn code")), sign=("!", "warn"))
     if explanation.error is not None:
         fix = f" ({explanation.error.fix})" if explanation.error.fix else ""
-        why = f"{_kept(explanation.error)}: {explanation.error.message}{fix}"
+        why = f"{_error_head(explanation.error)}: {explanation.error.message}{fix}"
         traceback = explanation.error.traceback
         block = () if traceback is None else traceback_block(traceback)
         yield Node(text((why, "broken code")), sign=SIGNS["error"], block=block)
@@ -159,7 +159,7 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
         yield Node(text("no criterion was applied to this run"))
 
 
-def _kept(error: RunError) -> str:
+def _error_head(error: RunError) -> str:
     """Whose error it is: the agent's, the simulated user's, or that of what the run needs around it."""
     if error.kind == SETUP:
         return "the run could not be prepared"

@@ -150,14 +150,14 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
             return _malformed(str(argument["found"]))
         value = argument["found"]
         note = "not an object" if may_be_cut(value) else f"{_kind(value)} instead of an object"
-        return Comparison("", None, _written(value), note=note)
+        return Comparison("", None, _value_text(value), note=note)
     name = str(argument["path"])
     if argument["is"] == "extra":
-        return Comparison(name, None, _written(argument["found"]), note="is not expected")
+        return Comparison(name, None, _value_text(argument["found"]), note="is not expected")
     if argument["is"] == "missing":
-        there = argument.get("elsewhere")
-        note = f"perhaps it is {there} = {cut(_written(argument['found']), _SHORT)}" if there else ""
-        expected = _written(argument["wanted"]) if "wanted" in argument else str(argument["expected"])
+        elsewhere = argument.get("elsewhere")
+        note = f"perhaps it is {elsewhere} = {cut(_value_text(argument['found']), _SHORT)}" if elsewhere else ""
+        expected = _value_text(argument["wanted"]) if "wanted" in argument else str(argument["expected"])
         return Comparison(name, expected, None, note=note, short=note)
     if "absent" in argument:
         return Comparison(name, str(argument["expected"]), None)
@@ -167,7 +167,7 @@ def _argument(argument: Mapping[str, Any]) -> Comparison:
             return _cut(name, argument["wanted"], argument["found"], hint)
         return _value(name, argument["wanted"], argument["found"], steps=hint.get("steps", ()))
     note = LITERAL_NOTE if "literal" in (argument.get("hint") or {}) else ""
-    return Comparison(name, str(argument["expected"]), _written(argument["found"]), note=note, short=note)
+    return Comparison(name, str(argument["expected"]), _value_text(argument["found"]), note=note, short=note)
 
 
 def _malformed(text: str) -> Comparison:
@@ -194,7 +194,9 @@ def _value(name: str, expected: object, actual: object, *, steps: Sequence[str] 
         return _cut(name, expected, actual, {})
     if isinstance(expected, str) and isinstance(actual, str):
         at = common_start(expected, actual)
-        comparison = Comparison(name, _written(expected), _written(actual), at + 1, parting_note(expected, actual))
+        comparison = Comparison(
+            name, _value_text(expected), _value_text(actual), at + 1, parting_note(expected, actual)
+        )
         return _of_form(comparison, steps, expected, actual) if steps else comparison
     if depth < MOST and isinstance(expected, Mapping) and isinstance(actual, Mapping):
         names = [*expected, *(key for key in actual if key not in expected)]
@@ -203,13 +205,13 @@ def _value(name: str, expected: object, actual: object, *, steps: Sequence[str] 
         longer = max(len(expected), len(actual))
         if _same_entries(expected, actual):
             note = "the same entries in another order"
-            return Comparison(name, _written(expected), _written(actual), note=note, short=note)
+            return Comparison(name, _value_text(expected), _value_text(actual), note=note, short=note)
         pairs = [
             (f"[{n}]", *(side[n] if n < len(side) else _NONE for side in (expected, actual))) for n in range(longer)
         ]
         return _tree(name, pairs, depth)  # type: ignore[arg-type]
     note = _type_note(expected, actual)
-    return Comparison(name, _written(expected), _written(actual), 0 if note else None, note)
+    return Comparison(name, _value_text(expected), _value_text(actual), 0 if note else None, note)
 
 
 def _same_entries(expected: list[Any], actual: list[Any]) -> bool:
@@ -227,7 +229,7 @@ def _same_entries(expected: list[Any], actual: list[Any]) -> bool:
 def _cut(name: str, expected: object, actual: object, hint: Mapping[str, Any]) -> Comparison:
     """Two values of which the evidence keeps only the beginning of one or both: no place can be pointed at, and what
     differs is said only where the metric noted it."""
-    expected_text, actual_text = (str(side) if may_be_cut(side) else _written(side) for side in (expected, actual))
+    expected_text, actual_text = (str(side) if may_be_cut(side) else _value_text(side) for side in (expected, actual))
     if hint.get("steps"):
         note = would_match_note(hint["steps"])
     elif "at" in hint and hint.keys() & {"found", "ends_before", "goes_on"}:
@@ -237,7 +239,7 @@ def _cut(name: str, expected: object, actual: object, hint: Mapping[str, Any]) -
     if around := hint.get("around"):
         at = common_start(*around) + 1
         return Comparison(
-            name, _written(around[0]), _written(around[1]), at, note, short=note if "steps" in hint else ""
+            name, _value_text(around[0]), _value_text(around[1]), at, note, short=note if "steps" in hint else ""
         )
     return Comparison(name, expected_text, actual_text, note=note)
 
@@ -258,9 +260,9 @@ def _tree(name: str, entries: Sequence[tuple[str, Any, Any]], depth: int) -> Com
 def _differing(entries: Sequence[tuple[str, Any, Any]], depth: int) -> Iterator[Comparison]:
     for name, expected, actual in entries:
         if expected is _NONE:
-            yield Comparison(name, None, _written(actual), note="is not expected")
+            yield Comparison(name, None, _value_text(actual), note="is not expected")
         elif actual is _NONE:
-            yield Comparison(name, _written(expected), None)
+            yield Comparison(name, _value_text(expected), None)
         elif not same_json(expected, actual):
             yield _value(name, expected, actual, depth=depth + 1)
 
@@ -277,7 +279,7 @@ def _kind(value: object) -> str:
     return next((words for kind, words in kinds if isinstance(value, kind)), "an object")
 
 
-def _written(value: object) -> str:
+def _value_text(value: object) -> str:
     """A value as it is read: a text as text in quotation marks, other values as JSON."""
     return f'"{value}"' if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
@@ -290,22 +292,24 @@ def _text(expected: str, near: Mapping[str, Any], stored: Any) -> Comparison:
     where = f"line {near['line']}" if near.get("line") else ""
     if near["is"] == "elsewhere":
         before, after = near.get("before") or "", near.get("after") or ""
-        parts = [_beside(text, side) for text, side in ((before, "before"), (after, "after")) if text]
+        parts = [_neighbour_note(text, side) for text, side in ((before, "before"), (after, "after")) if text]
         at, actual = 0 if before else len(expected), before + near.get("text", expected) + after
-        return Comparison("", _written(expected), _written(actual), at + 1, " and ".join(parts), where)
+        return Comparison("", _value_text(expected), _value_text(actual), at + 1, " and ".join(parts), where)
     # The nearest text as a whole, where it was kept; the fields have the part that a sentence can quote.
     actual = stored if isinstance(stored, str) and _holds(stored, near["text"]) else str(near["text"])
     whole = actual is stored or "at" not in near
     form = near["is"] == "form"
     if whole and (form or actual is stored or "column" not in near):
         at = common_start(expected, actual)
-        comparison = Comparison("", _written(expected), _written(actual), at + 1, parting_note(expected, actual), where)
+        comparison = Comparison(
+            "", _value_text(expected), _value_text(actual), at + 1, parting_note(expected, actual), where
+        )
         return _of_form(comparison, near["steps"], expected, actual) if form else comparison
     # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
     excerpt = expected if whole else _around(expected, near["at"])
     at = BEFORE + 1 if actual.startswith("…") else near.get("at", common_start(expected, actual))
     note = would_match_note(near["steps"]) if form else _near_note(near)
-    return Comparison("", _written(excerpt), _written(actual), at + 1, note, where, short=note if form else "")
+    return Comparison("", _value_text(excerpt), _value_text(actual), at + 1, note, where, short=note if form else "")
 
 
 def _around(expected: str, at: int) -> str:
@@ -320,18 +324,18 @@ def _holds(text: str, quoted: str) -> bool:
 
 def _near_note(near: Mapping[str, Any]) -> str:
     if "ends_before" in near:
-        return f"{_said(near['ends_before'])} is missing at the end"
+        return f"{_piece_text(near['ends_before'])} is missing at the end"
     if "goes_on" in near:
-        return f"continues with {_said(near['goes_on'])}"
-    return f"{_said(near['found'])} instead of {_said(near['expected'])}"
+        return f"continues with {_piece_text(near['goes_on'])}"
+    return f"{_piece_text(near['found'])} instead of {_piece_text(near['expected'])}"
 
 
-def _beside(text: str, side: str) -> str:
+def _neighbour_note(text: str, side: str) -> str:
     """The text `before` or `after` a text that should begin or end there."""
     tag = text.strip()
     if side == "before" and tag.isidentifier() and text.endswith("\n"):
         return f"the language tag '{tag}' is before it (`code_language` leaves it out)"
-    return f"{_said(text)} is {side} it"
+    return f"{_piece_text(text)} is {side} it"
 
 
 def would_match_note(steps: Sequence[str]) -> str:
@@ -372,18 +376,18 @@ def parting_note(expected: str, actual: str) -> str:
 
 def _parted(lost: str, extra: str) -> str:
     if not extra:
-        return f"{_said(lost)} is missing"
+        return f"{_piece_text(lost)} is missing"
     if not lost:
-        return f"{_said(extra)} is extra"
+        return f"{_piece_text(extra)} is extra"
     if lost.casefold() == extra.casefold():
         return "only the case differs"
-    return f"{_said(extra)} instead of {_said(lost)}"
+    return f"{_piece_text(extra)} instead of {_piece_text(lost)}"
 
 
 _BLANKS = {" ": "a space", "\n": "a line break", "\t": "a tab", "\u00a0": "a no-break space", "\r\n": "a line break"}
 
 
-def _said(text: str) -> str:
+def _piece_text(text: str) -> str:
     """A piece of text in a sentence; of what can't be seen the name."""
     if text in _BLANKS:
         return _BLANKS[text]

@@ -60,7 +60,7 @@ def forks_view(forks: Forks) -> View:
             passed=forks.passed,
             decided=forks.decided,
             interval=forks.interval,
-            why=_why(run),
+            why=_reason(run),
             key=run.id,
         )
     ]
@@ -69,7 +69,7 @@ def forks_view(forks: Forks) -> View:
             (answer for answer in branch.answers if not answer.passed), branch.answers[0] if branch.answers else None
         )
         status = first.status if first is not None else ""
-        why = branch.stopped if first is None else "" if first.passed else _why(first.run)
+        why = branch.stopped if first is None else "" if first.passed else _reason(first.run)
         key = first.run.id if first is not None else ""
         rows.append(
             _row(
@@ -126,5 +126,5 @@ def _notes(forks: Forks) -> Iterable[model.Text]:
     yield text(("Forks never count in rates, trends, baselines or gates.", "dim"))
 
 
-def _why(run: RunRow) -> str:
+def _reason(run: RunRow) -> str:
     return run.why or run.error_message

@@ -207,9 +207,9 @@ def _difference_lines(before: ModelRequest, after: ModelRequest, difference: Req
                 yield text((f"  … {count(len(group) - _MOST_GROUPED, 'more message')}", "dim"))
             continue
         if change.kind in ("dropped", "replaced", "restarted", "moved"):
-            yield from _listed(before, change.before, ("- ", "removed"))
+            yield from _message_lines(before, change.before, ("- ", "removed"))
         if change.kind in ("replaced", "added", "restarted"):
-            yield from _listed(after, change.after, ("+ ", "added"))
+            yield from _message_lines(after, change.after, ("+ ", "added"))
         if change.kind in ("masked", "changed", "system", "tool_changed", "tools_moved"):
             yield from _sides(change)
     if not after.previous:
@@ -238,7 +238,7 @@ def cache_notices(before: ModelRequest, after: ModelRequest, difference: Request
         yield f"The server read {count(read[1], 'token')} from its cache, and {read[0]:,} for request {before.number}."
 
 
-def _listed(request: ModelRequest, places: Sequence[int], sign: Span) -> Iterator[Text]:
+def _message_lines(request: ModelRequest, places: Sequence[int], sign: Span) -> Iterator[Text]:
     for place in places[:_MOST_LINES]:
         message = request.messages[place]
         words = one_line(content_of(message), _WORDS)

@@ -42,7 +42,7 @@ def probe_views(transcript: Transcript) -> tuple[ProbeView, ...]:
 
 
 def _view(state: ProbeState) -> ProbeView:
-    before, after = _why(state.before), _why(state.after)
+    before, after = _problem_text(state.before), _problem_text(state.after)
     was = [] if before or state.before is None else _lines(state.before)
     now = [] if after or state.after is None else _lines(state.after)
     if before or after:
@@ -57,7 +57,7 @@ def _value(reading: Reading | None) -> object:
     return None if reading is None else reading.value
 
 
-def _why(reading: Reading | None) -> str:
+def _problem_text(reading: Reading | None) -> str:
     if reading is None:
         return "it was not read"
     return reading_sentence(reading.problem, reading.fields) if reading.problem else ""
@@ -75,17 +75,17 @@ def _paired(was: Sequence[str], now: Sequence[str]) -> Iterator[StateRow]:
         first += 1
     old, new = was[first:], now[first:]
     if max(len(old), len(new)) > _COMPARED:
-        yield from _beside(old, new)
+        yield from _changed_rows(old, new)
         return
     for _, start, end, other, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if old[start:end] == new[other:last]:
             for line in old[start:end]:
                 yield StateRow(line, line)
         else:
-            yield from _beside(old[start:end], new[other:last])
+            yield from _changed_rows(old[start:end], new[other:last])
 
 
-def _beside(old: Sequence[str], new: Sequence[str]) -> Iterator[StateRow]:
+def _changed_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[StateRow]:
     for number in range(max(len(old), len(new))):
         yield StateRow(
             old[number] if number < len(old) else None, new[number] if number < len(new) else None, changed=True
@@ -109,15 +109,15 @@ def state_lines(transcript: Transcript, most: int = 1_000_000) -> Iterator[State
     for probe in probe_views(transcript):
         yield StateLine(probe=probe.name, change=probe.change)
         if probe.change == "unchanged":
-            yield from _listed("unchanged", "", [(" ", row.after) for row in probe.rows], most)
+            yield from _value_lines("unchanged", "", [(" ", row.after) for row in probe.rows], most)
             continue
         was = [("-" if row.changed else " ", row.before) for row in probe.rows]
         now = [("+" if row.changed else " ", row.after) for row in probe.rows]
-        yield from _listed("before", probe.before, was, most)
-        yield from _listed("after", probe.after, now, most)
+        yield from _value_lines("before", probe.before, was, most)
+        yield from _value_lines("after", probe.after, now, most)
 
 
-def _listed(moment: str, why: str, lines: Sequence[tuple[str, str | None]], most: int) -> Iterator[StateLine]:
+def _value_lines(moment: str, why: str, lines: Sequence[tuple[str, str | None]], most: int) -> Iterator[StateLine]:
     if why:
         yield StateLine(moment=moment, text=f"not read: {why}", unread=True)
         return

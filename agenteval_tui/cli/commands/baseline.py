@@ -40,7 +40,7 @@ def command(context: click.Context, as_json: bool) -> int:
     """
     if context.invoked_subcommand is not None:
         return 0
-    return _listed(context.ensure_object(Invocation), as_json)
+    return _list(context.ensure_object(Invocation), as_json)
 
 
 @command.command("list")
@@ -50,7 +50,7 @@ def command(context: click.Context, as_json: bool) -> int:
 @pass_invocation
 def listed(invocation: Invocation, as_json: bool) -> int:
     """List the baselines of all tests: which execution or run, and who set it when."""
-    return _listed(invocation, as_json)
+    return _list(invocation, as_json)
 
 
 @command.command("set")
@@ -83,7 +83,7 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
         if tests:
             keys = {(row.suite_key, row.test_id) for row in store.runs_of_execution(execution.id)}
             lists = f"agenteval show {short_id(execution.id)}{invocation.db_option} lists its tests"
-            chosen = _chosen(keys, tests, f"execution {short_id(execution.id)}", lists)
+            chosen = _tests_named(keys, tests, f"execution {short_id(execution.id)}", lists)
         baseline_set = set_baseline(store, execution.id, tests=chosen, who=name)
         _say(invocation.out, baseline_set, f"execution {short_id(execution.id)}")
     return 0
@@ -106,7 +106,7 @@ def clear(invocation: Invocation, tests: tuple[str, ...], everything: bool, yes:
         chosen = (
             sorted(keys)
             if everything
-            else _chosen(keys, tests, "the baselines", "`agenteval baseline list` lists them")
+            else _tests_named(keys, tests, "the baselines", "`agenteval baseline list` lists them")
         )
         _ask(invocation, chosen, yes=yes)
         gone = clear_baselines(store, chosen)
@@ -126,7 +126,7 @@ def _ask(invocation: Invocation, keys: list[TestKey], *, yes: bool) -> None:
         raise AgentevalError("nothing was cleared")
 
 
-def _chosen(keys: set[TestKey], tests: tuple[str, ...], where: str, lists: str) -> list[TestKey]:
+def _tests_named(keys: set[TestKey], tests: tuple[str, ...], where: str, lists: str) -> list[TestKey]:
     """The tests with these ids, ignoring case; `FILE::ID` where an id is in several suites. `lists`: what
     lists them, for who mistyped one. Raises `AgentevalError`."""
     chosen: list[TestKey] = []
@@ -148,14 +148,14 @@ def _say(out: Output, baseline_set: BaselineSet, what: str) -> None:
         out.line((f"no run has a verdict, so the old baseline stays: {names}", "warn"))
 
 
-def _listed(invocation: Invocation, as_json: bool) -> int:
+def _list(invocation: Invocation, as_json: bool) -> int:
     with invocation.store(to_look=True) as store:
         listed = baselines(store)
         if projects := invocation.projects:
-            here = {row.id for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects)))}
-            every, listed = listed, [baseline for baseline in listed if baseline.execution_id in here]
-            if len(every) > len(listed):
-                others = count(len(every) - len(listed), "baseline")
+            own = {row.id for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects)))}
+            all_listed, listed = listed, [baseline for baseline in listed if baseline.execution_id in own]
+            if len(all_listed) > len(listed):
+                others = count(len(all_listed) - len(listed), "baseline")
                 invocation.note(f"{others} of other projects not listed; {invocation.option_for_all} lists them too")
     if as_json:
         invocation.out.json([listed_baseline(baseline) for baseline in listed])

@@ -29,10 +29,10 @@ def cancel(invocation: Invocation, execution: str | None, everything: bool) -> i
     if everything and execution is not None:
         raise AgentevalError("give an execution or --all, not both")
     if everything:
-        every = live_executions()
-        if not every:
+        executions = live_executions()
+        if not executions:
             invocation.out.line("no execution is running")
-        for live in every:
+        for live in executions:
             _cancel(invocation, live)
         return 0
     _cancel(invocation, find(execution or ""))

@@ -8,7 +8,6 @@ import sqlite3
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -37,7 +36,7 @@ from agenteval_tui.history.backup import copy_history, move_suites
 from agenteval_tui.history.connections import on_network
 from agenteval_tui.history.delete_runs import DeleteResult
 from agenteval_tui.history.errors import RUN_SOMETHING
-from agenteval_tui.history.maintenance import check, check_health, repair, space, vacuum
+from agenteval_tui.history.maintenance import CheckResult, check, check_health, repair, space, vacuum
 from agenteval_tui.history.merge import merge_history
 from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
 from agenteval_tui.history.salvage import describe_loss, salvage
@@ -65,7 +64,7 @@ def command(context: click.Context, as_json: bool) -> int:
         return 0
     invocation = context.ensure_object(Invocation)
     path = existing(invocation)
-    health = _looked(path)
+    health = _health(path)
     if as_json:
         invocation.out.json(health)
     else:
@@ -89,7 +88,7 @@ def megabytes(size: float) -> str:
     return f"{size / 1e3:,.0f} KB"
 
 
-def _looked(path: Path) -> HistoryHealth:
+def _health(path: Path) -> HistoryHealth:
     health = check_health(path)
     parts = space(path).parts if not health.problems else ()
     beside = sorted(path.parent.glob(f"{path.name}.version-*")) + sorted(path.parent.glob(f"{path.name}.damaged-*"))
@@ -196,7 +195,7 @@ def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: boo
     return INFRASTRUCTURE if result.damage or result.wrong else 0
 
 
-def _print_check(invocation: Invocation, result: Any, fixed: tuple[str, ...], seconds: float) -> None:
+def _print_check(invocation: Invocation, result: CheckResult, fixed: tuple[str, ...], seconds: float) -> None:
     out, options = invocation.out, invocation.db_option
     for damage in result.damage:
         out.line(("✗ ", "bad"), f"damaged: {damage}")
@@ -288,9 +287,9 @@ def prune_command(
             if as_json:
                 invocation.out.json(_document(old, None))
             return 0
-        if not sure and not _sure(invocation, old, as_json):
+        if not sure and not _confirm_pruning(invocation, old, as_json):
             raise AgentevalError("nothing was removed")
-        done = prune(store, old, lambda at, of: _tell(invocation, at, of))
+        done = prune(store, old, lambda at, of: _show_progress(invocation, at, of))
         invocation.err.status("")
     if as_json:
         invocation.out.json(_document(old, done))
@@ -303,12 +302,12 @@ def prune_command(
     return 0
 
 
-def _tell(invocation: Invocation, at: int, of: int) -> bool:
+def _show_progress(invocation: Invocation, at: int, of: int) -> bool:
     invocation.err.status(f"removing: {at:,} of {of:,} runs")
     return False
 
 
-def _sure(invocation: Invocation, prunable: Prunable, as_json: bool) -> bool:
+def _confirm_pruning(invocation: Invocation, prunable: Prunable, as_json: bool) -> bool:
     if as_json or not can_ask(invocation):
         raise AgentevalError(
             "this removes runs permanently, and there is no terminal to ask in", fix="--yes, or --dry-run to look"

@@ -95,12 +95,12 @@ def _table(result: QueryResult) -> Table:
     ]
     columns = (Column(name, "right" if right else "left") for name, right in zip(result.columns, numbers, strict=True))
     rows = tuple(
-        Row(tuple(text((_NULL, "dim") if value is None else _shown(value)) for value in row)) for row in result.rows
+        Row(tuple(text((_NULL, "dim") if value is None else _cell_text(value)) for value in row)) for row in result.rows
     )
     return Table(tuple(columns), rows, "" if rows else "no rows")
 
 
-def _shown(value: object) -> str:
+def _cell_text(value: object) -> str:
     if not isinstance(value, float):
         return str(_plain(value))
     return f"{value:.6g}" if abs(value) < _ROUNDED_BELOW else f"{value:.15g}"

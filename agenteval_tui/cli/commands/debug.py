@@ -98,7 +98,7 @@ def _debug(
         trust=trust,
     )
     plan = make_untrusted_plan(loaded, options, user_agents=load_agents(directories.config_dir()))
-    run = _chosen(plan.runs, repetition, row)
+    run = _run_to_debug(plan.runs, repetition, row)
     plan = plan_with_permission(invocation, replace(plan, runs=(run,)))
     program = program_for(run, plan.permission, tape=None if live else tape, listen=listen)
     if tape is not None and not live and row is not None:
@@ -135,7 +135,7 @@ def _split(what: str) -> tuple[str, int]:
     return test, int(number)
 
 
-def _chosen(runs: Sequence[RunPlan], repetition: int, row: RunRow | None) -> RunPlan:
+def _run_to_debug(runs: Sequence[RunPlan], repetition: int, row: RunRow | None) -> RunPlan:
     for run in runs:
         if run.ref.repetition == repetition and (row is None or run.ref.row == row.row):
             return run

@@ -66,15 +66,15 @@ def page_names() -> list[str]:
 def find_page(name: str) -> DocPage:
     """The page that a person means by `name`: its whole name or the last part of it, in any case, with or without the
     ending. Raises `AgentevalError`, with near names, where there is no such page."""
-    there = pages()
+    all_pages = pages()
     sought = name.strip().removeprefix("docs/").removesuffix(".md").rstrip("/").casefold()
-    for page in there:
+    for page in all_pages:
         if page.name.casefold() == sought.removesuffix("/readme"):
             return page
-    by_last = [page for page in there if page.name.rpartition("/")[2].casefold() == sought]
+    by_last = [page for page in all_pages if page.name.rpartition("/")[2].casefold() == sought]
     if len(by_last) == 1:
         return by_last[0]
-    names = {word: page.name for page in reversed(there) for word in (page.name.casefold(), _last(page))}
+    names = {word: page.name for page in reversed(all_pages) for word in (page.name.casefold(), _last(page))}
     near = [page.name for page in by_last] or [names[word] for word in filter(None, [closest(sought, names)])]
     fix = f"did you mean {' or '.join(near)}?" if near else "`agenteval docs` lists the pages"
     raise AgentevalError(f"there is no page {name!r}", fix=fix)
@@ -132,10 +132,10 @@ def command(invocation: Invocation, page: str, url: bool, markdown: bool) -> int
         folder
         and not url
         and not markdown
-        and (there := [doc_page for doc_page in pages() if doc_page.name.startswith(f"{folder}/")])
+        and (in_folder := [doc_page for doc_page in pages() if doc_page.name.startswith(f"{folder}/")])
     ):
-        width = max(len(doc_page.name) for doc_page in there)
-        for listed_page in there:
+        width = max(len(doc_page.name) for doc_page in in_folder)
+        for listed_page in in_folder:
             invocation.out.line(f"{listed_page.name:<{width}}  ", (listed_page.title, "dim"))
         return 0
     doc_page = find_page(page or "index")
@@ -150,13 +150,13 @@ def command(invocation: Invocation, page: str, url: bool, markdown: bool) -> int
 
 def _list(invocation: Invocation) -> None:
     out = invocation.out
-    there = pages()
-    width = max(len(page.name) for page in there if page.section)
-    for section, group in groupby((page for page in there if page.section), lambda page: page.section):
+    all_pages = pages()
+    width = max(len(page.name) for page in all_pages if page.section)
+    for section, group in groupby((page for page in all_pages if page.section), lambda page: page.section):
         out.line((section, "bold"))
         for page in group:
             out.line(f"  {page.name:<{width}}  ", (page.title, "dim"))
-    metrics = [page.name for page in there if not page.section and page.name.startswith("metrics/")]
+    metrics = [page.name for page in all_pages if not page.section and page.name.startswith("metrics/")]
     out.line()
     out.line("`agenteval docs PAGE` prints a page, `agenteval docs PAGE --url` its address.")
     if metrics:

@@ -130,7 +130,7 @@ def _command() -> Iterator[DoctorCheck]:
         yield DoctorCheck("command", "warning", message, "in Python: import agenteval_tui as agenteval")
 
 
-def _refused(name: str, error: AgentevalError) -> DoctorCheck:
+def _error_check(name: str, error: AgentevalError) -> DoctorCheck:
     """What can't be read; what to do about it has a line of its own."""
     place = f"{error.where}: " if error.where else ""
     return DoctorCheck(name, "error", f"{place}{error.what}", error.fix)
@@ -200,11 +200,11 @@ def _history(path: Path) -> DoctorCheck:
     try:
         health = check_health(path)
     except AgentevalError as error:
-        return _refused("history", error)
-    return _judged(path, health)
+        return _error_check("history", error)
+    return _history_state(path, health)
 
 
-def _judged(path: Path, health: Health) -> DoctorCheck:
+def _history_state(path: Path, health: Health) -> DoctorCheck:
     runs = count(health.rows.get("runs", 0), "run")
     message = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
     if health.problems:
@@ -234,7 +234,7 @@ def _configuration() -> DoctorCheck:
     try:
         agents, problems = read_agents_file(path)
     except AgentevalError as error:
-        return _refused("configuration", error)
+        return _error_check("configuration", error)
     if problems:
         first = problems[0]
         return DoctorCheck(
@@ -254,7 +254,7 @@ def _own_keys() -> DoctorCheck:
             return DoctorCheck("keys", "ok", f"there is no {path}: `agenteval docs keys` lists the default keys")
         keys = yaml.load(text, Loader=yaml.SafeLoader)
     except AgentevalError as error:
-        return _refused("keys", error)
+        return _error_check("keys", error)
     except (yaml.YAMLError, RecursionError) as error:
         return DoctorCheck(
             "keys", "error", f"{path} can't be read: {error}", "write `action: keys`, as `suites.run: ctrl+r`"
@@ -276,7 +276,7 @@ def _notifications(out: Output) -> DoctorCheck:
         if settings.webhook:
             check_web_hook(settings.webhook, "`webhook` of notify.yaml")
     except AgentevalError as error:
-        return _refused("notifications", error)
+        return _error_check("notifications", error)
     hook = f"; the app posts to {host_of(settings.webhook)}" if settings.webhook else ""
     if not out.is_terminal:
         return DoctorCheck("notifications", "ok", f"none here (the output is not a terminal){hook}")
@@ -339,7 +339,7 @@ def _extensions() -> Iterator[DoctorCheck]:
         try:
             yield EntryPoint(DOCTOR_CHECKS, name, target, "").load_as("check")()
         except AgentevalError as error:
-            yield _refused(name, error)
+            yield _error_check(name, error)
     broken: set[str] = set()
     for group in (ACTIONS, API, DOCUMENTS, MCP_TOOLS, MCP_ASKING_TOOLS, PACKINGS, TEST_CRITERIA):
         for name, target in sorted(entry_points.own(group).items()):
@@ -348,7 +348,7 @@ def _extensions() -> Iterator[DoctorCheck]:
                 EntryPoint(group, name, target, "").load_as("extension")
             except AgentevalError as error:
                 if place not in broken:  # said once of an extension
-                    yield _refused(name, error)
+                    yield _error_check(name, error)
                 broken.add(place)
 
 
@@ -366,7 +366,7 @@ def _executions() -> DoctorCheck:
         folder = live_dir()
         socket_path(folder, new_id())
     except AgentevalError as error:
-        return _refused("executions", error)
+        return _error_check("executions", error)
     running = len(live_executions())
     return DoctorCheck("executions", "ok", f"{folder}: {count(running, 'execution')} running")
 
@@ -375,7 +375,7 @@ def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
     try:
         agents = configured_beside(paths)
     except AgentevalError as error:
-        yield _refused("agents", error)
+        yield _error_check("agents", error)
         return
     reports = check_all(agents)
     for number, agent in enumerate(agents):

@@ -223,27 +223,27 @@ def _changes(values: dict[str, Any]) -> dict[str, Any]:
     sets, drop, insert, system, without = (
         values.pop(name) for name in ("sets", "drop", "insert", "system", "without_tools")
     )
-    changes: dict[str, Any] = dict(map(_assigned, sets))
+    changes: dict[str, Any] = dict(map(_assignment, sets))
     if system is not None:
-        changes["system"] = _said(system)
+        changes["system"] = _text_of(system)
     if insert is not None:
-        changes["insert"] = {**insert, "text": _said(insert["text"])}
+        changes["insert"] = {**insert, "text": _text_of(insert["text"])}
     if without:
         changes["without_tools"] = list(without)
     return {**changes, "drop": True} if drop else changes
 
 
-def _assigned(word: str) -> tuple[str, str]:
+def _assignment(word: str) -> tuple[str, str]:
     name, equals, value = word.partition("=")
     settable = ("tool_result", "tool_error", "arguments", "text")
     if not equals or name not in settable:
         raise AgentevalError(
             f"--set takes NAME=VALUE, not {one_line(word, 60)!r}", fix=f"NAME is one of {', '.join(settable)}"
         )
-    return name, _said(value)
+    return name, _text_of(value)
 
 
-def _said(value: str) -> str:
+def _text_of(value: str) -> str:
     """The text itself, or what a file says: @FILE."""
     if not value.startswith("@"):
         return value

@@ -210,7 +210,7 @@ def _read_criteria(invocation: Invocation, path: Path) -> list[CriterionSpec]:
 
 
 @contextmanager
-def _given_file(invocation: Invocation, path: Path, what: str) -> Iterator[tuple[Path, str]]:
+def _file_or_stdin(invocation: Invocation, path: Path, what: str) -> Iterator[tuple[Path, str]]:
     """The file, or standard input as one, and what messages call it."""
     if path != STDIN:
         yield path, str(path)
@@ -229,7 +229,7 @@ def _grade_given(
     by_line: bool,
 ) -> int:
     what = "transcripts, one per line" if by_line else "a transcript"
-    with _given_file(invocation, path, what) as (file, name), _opened(file, name) as source:
+    with _file_or_stdin(invocation, path, what) as (file, name), _open_named(file, name) as source:
         runs = given_runs(source, name, by_line=by_line)
         # Two are enough to know whether there are several; the file may be larger than what fits into memory.
         first = list(islice(runs, 2))
@@ -244,7 +244,7 @@ def _grade_given(
 
 
 @contextmanager
-def _opened(file: Path, name: str) -> Iterator[Source]:
+def _open_named(file: Path, name: str) -> Iterator[Source]:
     try:
         with open_source(file) as source:
             yield source
@@ -341,16 +341,16 @@ def _grade_stored(
         one_run = references.run(run_ref) if run_ref is not None else None
         row = references.execution(one_run.execution_id if one_run is not None else execution or "")
         test_ids = {test.casefold() for test in tests}
-        every = [one_run] if one_run is not None else store.runs_of_execution(row.id)
-        rows = [regraded for regraded in every if not test_ids or regraded.test_id.casefold() in test_ids]
+        all_runs = [one_run] if one_run is not None else store.runs_of_execution(row.id)
+        rows = [regraded for regraded in all_runs if not test_ids or regraded.test_id.casefold() in test_ids]
         by_test = _with_variables(rules_of_suites(loaded, store.runs_of_execution(row.id)), variables)
         find: Callable[[RunRow], CriteriaSource | None] = by_test if rules is None else lambda row: rules
         done: list[RegradeResult] = []
         pairs = []
         specs: dict[str, list[CriterionSpec]] = {}
-        for each in rows:
-            chosen = find(each)
-            specs.setdefault(each.suite_key, []).extend(chosen.specs if chosen is not None else ())
+        for run in rows:
+            rules_of_run = find(run)
+            specs.setdefault(run.suite_key, []).extend(rules_of_run.specs if rules_of_run is not None else ())
         ask = _asking(invocation, specs, *asked, store)
         for regraded, transcript in regrade(store, rows, find, ask):
             done.append(regraded)
@@ -359,7 +359,7 @@ def _grade_stored(
             if not as_json:
                 _print_run(invocation.out, regraded)
         if not done:
-            names = ", ".join(list(dict.fromkeys(regraded.test_id for regraded in every))[:8])
+            names = ", ".join(list(dict.fromkeys(regraded.test_id for regraded in all_runs))[:8])
             raise AgentevalError(
                 "no stored run matches these criteria",
                 where=f"execution {row.id}",

@@ -68,7 +68,7 @@ def command(invocation: Invocation, /, files: tuple[Path, ...], to: Path | None,
             named = tuple(read if file == STDIN else file for file in files)
             return _import(invocation, named, to, options, as_json=as_json)
         except AgentevalError as error:
-            raise _renamed(error, read) from None
+            raise _with_stdin_name(error, read) from None
 
 
 def _import(
@@ -84,9 +84,9 @@ def _import(
     with invocation.store() as store:
         for number, (path, in_folder) in enumerate(paths, 1):
             try:
-                done.append(_one(invocation, store, path, options, as_json=as_json))
+                done.append(_import_file(invocation, store, path, options, as_json=as_json))
             except KeyboardInterrupt:
-                _stopped(invocation, path, done, len(paths) - number)
+                _report_interrupt(invocation, path, done, len(paths) - number)
                 raise
             except AgentevalError as error:
                 if alone:
@@ -127,7 +127,7 @@ def _files(paths: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]
     return files, passed_over
 
 
-def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left: int) -> None:
+def _report_interrupt(invocation: Invocation, path: Path, done: list[ImportedFile], left: int) -> None:
     """Ctrl+C: what is in the history now, and how to go on."""
     imported_files = [imported for imported in done if imported.execution and not imported.already]
     err = invocation.err
@@ -140,14 +140,16 @@ def _stopped(invocation: Invocation, path: Path, done: list[ImportedFile], left:
     err.line("Run the same command to continue: imported files are not added again.")
 
 
-def _one(invocation: Invocation, store: Store, path: Path, options: ImportOptions, *, as_json: bool) -> ImportedFile:
+def _import_file(
+    invocation: Invocation, store: Store, path: Path, options: ImportOptions, *, as_json: bool
+) -> ImportedFile:
     def progress(done: int, size: int) -> None:
         invocation.err.status(f"{path.name}: {min(100, 100 * done // max(size, 1))} %")
 
     try:
         report = import_file(path, store, options, progress)
     except AgentevalError as error:
-        raise _renamed(error, path) from None
+        raise _with_stdin_name(error, path) from None
     finally:
         invocation.err.status("")
     if not as_json:
@@ -159,7 +161,7 @@ def _name(path: Path) -> str:
     return NAME if path.name == NAME else str(path)
 
 
-def _renamed(error: AgentevalError, path: Path) -> AgentevalError:
+def _with_stdin_name(error: AgentevalError, path: Path) -> AgentevalError:
     """The error with standard input called by its name, and not by that of the file that holds it for a moment."""
     error.where = error.where.replace(str(path), _name(path))
     return error
@@ -234,7 +236,7 @@ def _point_to_datasets(content: FoundTests, folder: Path, suite_folder: Path) ->
         content.note(f"{file} is outside the folder of the suite: copy it there, or trust the folder")
 
 
-def _print(out: Output, path: Path, report: Any, dry_run: bool, options: str) -> None:
+def _print(out: Output, path: Path, report: ImportReport, dry_run: bool, options: str) -> None:
     if report.already:
         out.line(
             f"{_name(path)}: imported before as execution {report.execution_id} with {count(report.read, 'run')}; ",

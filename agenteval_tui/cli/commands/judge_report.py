@@ -92,7 +92,7 @@ def command(
             return _reask(
                 invocation, trust, store=store, row=row, result=result, times=reask, judge=judge, as_json=as_json
             )
-        return _said(invocation.out, store, row, result, as_json)
+        return _print_replies(invocation.out, store, row, result, as_json)
 
 
 def find_criterion(references: References, reference: str) -> tuple[RunRow, int, CriterionResult]:
@@ -212,7 +212,7 @@ def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
     return spec
 
 
-def _said(out: Output, store: Store, row: RunRow, result: CriterionResult, as_json: bool) -> int:
+def _print_replies(out: Output, store: Store, row: RunRow, result: CriterionResult, as_json: bool) -> int:
     checker = compile_criterion(_spec(store, result))
     transcript = store.transcript(row.id)
     stored = {reply.request.hash: reply for reply in store.replies(row.id)}

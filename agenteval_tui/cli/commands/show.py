@@ -221,26 +221,26 @@ def print_output(out: Output, transcript: Transcript, record: AroundRecord = NOT
         if not quiet:
             out.line((NO_OUTPUT, "dim"))
         return
-    for each in output_lines(transcript, record):
-        if each.step:
-            out.line((one_line(each.step), "bold"))
+    for line in output_lines(transcript, record):
+        if line.step:
+            out.line((one_line(line.step), "bold"))
         else:
-            out.line((f"{each.at:<8} {one_line(each.source):<8} ", "dim"), each.text)
+            out.line((f"{line.at:<8} {one_line(line.source):<8} ", "dim"), line.text)
 
 
 def print_state(out: Output, transcript: Transcript) -> None:
     """What probes read before and after the run, with what changed; nothing where nothing was read."""
-    for each in state_lines(transcript, _STATE_LINES):
-        if each.probe:
-            out.line((f"state {one_line(each.probe)}", "bold"), (f"  {each.change}", "dim"))
+    for line in state_lines(transcript, _STATE_LINES):
+        if line.probe:
+            out.line((f"state {one_line(line.probe)}", "bold"), (f"  {line.change}", "dim"))
             continue
-        text, moment = f"{each.sign} {each.text}", f"   {each.moment:<10}"
-        if each.unread:
+        text, moment = f"{line.sign} {line.text}", f"   {line.moment:<10}"
+        if line.unread:
             out.line((moment, "dim"), (text, "warn"))
-        elif each.sign == " ":
+        elif line.sign == " ":
             out.line((moment, "dim"), text)
         else:
-            out.line((moment, "dim"), (text, "bad" if each.sign == "-" else "good"))
+            out.line((moment, "dim"), (text, "bad" if line.sign == "-" else "good"))
 
 
 def _indented(out: Output, text: str, *, dim: bool = False) -> None:
@@ -267,7 +267,10 @@ def show_requests(
     what is different since the request before, with its texts. Returns 0."""
     transcript = store.transcript(row.id)
     requests = recorded_requests(transcript.requests, row.id)
-    numbers, calls = _chosen(len(requests.references), which, row), [call.name for call in transcript.tool_calls]
+    numbers, calls = (
+        _request_numbers(len(requests.references), which, row),
+        [call.name for call in transcript.tool_calls],
+    )
     if as_json:
         out.json(requests_document(row.id, requests, numbers))
     elif only_changes:
@@ -282,7 +285,7 @@ def show_requests(
     return 0
 
 
-def _chosen(total: int, which: str, row: RunRow) -> range:
+def _request_numbers(total: int, which: str, row: RunRow) -> range:
     """The numbers of the requests that are meant, of `total`."""
     if not total:
         raise AgentevalError(

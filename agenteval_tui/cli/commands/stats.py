@@ -45,7 +45,7 @@ def command(
         raise click.UsageError("give an execution or --last, not both")
     allow_one_of("costs", "ab")
     if costs or ab:
-        return _other(invocation, execution or "last", costs=costs, count_errors=count_errors, as_json=as_json)
+        return _costs_or_ab(invocation, execution or "last", costs=costs, count_errors=count_errors, as_json=as_json)
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).execution(execution or "")
         steps = store.steps_of_execution(row.id)
@@ -65,7 +65,7 @@ def command(
     return 0
 
 
-def _other(invocation: Invocation, reference: str, *, costs: bool, count_errors: bool, as_json: bool) -> int:
+def _costs_or_ab(invocation: Invocation, reference: str, *, costs: bool, count_errors: bool, as_json: bool) -> int:
     """What it used, or how its two sides differ."""
     figures: Costs | ABResult
     with invocation.store(to_look=True) as store:

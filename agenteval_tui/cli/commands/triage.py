@@ -124,7 +124,7 @@ def _decide(
             )
             out.line(f"open again: {one_line(_title(signature), 200)}.{rest}")
         return 0
-    causes, group = _found(invocation.references(store), execution, cause)
+    causes, group = _find_cause(invocation.references(store), execution, cause)
     done = decide(
         store,
         group,
@@ -171,7 +171,7 @@ def _over(decision: Decision) -> str:
     return "its date has passed" if decision.until_ms is not None and now_ms() >= decision.until_ms else ""
 
 
-def _found(references: References, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
+def _find_cause(references: References, execution: str | None, cause: str) -> tuple[Causes, CauseGroup]:
     """The cause that a short name means, with what it is in: the execution that is named; else the last one, else the
     newest runs of each test, else all runs."""
     store = references.store

@@ -53,8 +53,8 @@ def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool, fact
         if not (invocation.quiet and problem.severity == "info"):
             print_problem(invocation.out, problem)
     for suite in loaded if invocation.verbose else ():
-        there = len(suite.suite.tests) if suite.suite is not None else 0
-        invocation.detail(f"{suite.path}: {count(there, 'test')}")
+        tests_of_suite = suite.suite.tests if suite.suite is not None else ()
+        invocation.detail(f"{suite.path}: {count(len(tests_of_suite), 'test')}")
     if not loaded and not problems:
         invocation.out.line("no suites found: a suite is a file `*.suite.yaml`, or `suite.yaml`")
         return code
