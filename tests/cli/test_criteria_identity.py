@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from agenteval_tui.analysis.explanation import address_of_criterion
-from agenteval_tui.cli.commands.open_app import _found
+from agenteval_tui.cli.commands.open_app import start_at
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.core.errors import AgentevalError
 
@@ -205,20 +205,20 @@ def test_an_address_opens_its_criterion_whatever_it_is_called(cli: Any, tmp_path
     for number, name in enumerate(names, 1):
         copied = address_of_criterion(run, names, name)
         for address in (copied, f"{run}/{number}", f"{run}/{quote(copied.partition('/')[2], safe='')}"):
-            assert _found(Invocation(lambda start: 0), address).criterion == name, address
+            assert start_at(Invocation(lambda start: 0), address).criterion == name, address
         (told,) = json.loads(cli("why", copied, "--json").out)["criteria"]
         assert told["result"]["criterion"] == name
     assert address_of_criterion(run, names, "2") == f"{run}/8", "a name that is a number goes by its position"
-    assert _found(Invocation(lambda start: 0), f"{run}/größer").criterion == "größer als 5 €"
+    assert start_at(Invocation(lambda start: 0), f"{run}/größer").criterion == "größer als 5 €"
     with pytest.raises(AgentevalError, match="there is no criterion 'nothing'"):
-        _found(Invocation(lambda start: 0), f"{run}/nothing")
+        start_at(Invocation(lambda start: 0), f"{run}/nothing")
 
 
 def test_an_address_opens_a_criterion_that_judged_no_run_yet(cli: Any, tmp_path: Path) -> None:
     cli("run", suite(tmp_path, [("tone", MATCH)]))
     suite(tmp_path, [("new one", MATCH), ("tone", MATCH)])
     run = newest(cli)
-    assert _found(Invocation(lambda start: 0), f"{run}/new one").criterion == "new one"
+    assert start_at(Invocation(lambda start: 0), f"{run}/new one").criterion == "new one"
 
 
 def test_labels_are_in_what_is_written(cli: Any, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from failing import make
 
-from agenteval_tui.cli.commands.open_app import _found
+from agenteval_tui.cli.commands.open_app import start_at
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.standard_input import read_standard_input, standard_input_file
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
@@ -48,7 +48,7 @@ def db(tmp_path: Path) -> Path:
 def test_why_and_open_find_the_same_run(cli: Any, db: Path, reference: str, run: str) -> None:
     told = cli("why", *([reference] if reference else []), "--json", "--db", db)
     assert told.json("why")["run"] == run
-    start = _found(Invocation(lambda start: 0, db=db), reference)
+    start = start_at(Invocation(lambda start: 0, db=db), reference)
     wanted = {"last": ("history", "E3"), "E1": ("history", "E1"), "E2": ("history", "E2"), "E3": ("history", "E3")}
     assert (start.screen, start.target) == wanted.get(reference, ("inspect", run))
 

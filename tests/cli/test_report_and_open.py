@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.cli.commands.open_app import _found
+from agenteval_tui.cli.commands.open_app import start_at
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError
@@ -37,11 +37,11 @@ def test_the_reports_of_a_stored_execution_are_those_of_its_run(
 
 def test_an_address_is_a_run_one_of_its_criteria_or_an_execution(cli: Any, executed: dict[str, Any]) -> None:
     run = json.loads(cli("history", "--runs", "--json").out)[0]["run"]
-    start = _found(Invocation(lambda start: 0), f"{run[-8:]}/Names a whale")
+    start = start_at(Invocation(lambda start: 0), f"{run[-8:]}/Names a whale")
     assert (start.screen, start.target, start.criterion) == ("inspect", run, "Names a whale")
-    assert _found(Invocation(lambda start: 0), "last") == AppStart(screen="history", target=executed["execution"])
+    assert start_at(Invocation(lambda start: 0), "last") == AppStart(screen="history", target=executed["execution"])
     with pytest.raises(AgentevalError, match="there is no"):
-        _found(Invocation(lambda start: 0), "0123456789/x")
+        start_at(Invocation(lambda start: 0), "0123456789/x")
     refused = cli("open", run)
     assert refused.code == 2
     assert f"agenteval show {run}" in refused.err

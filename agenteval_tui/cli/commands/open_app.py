@@ -33,7 +33,7 @@ def command(invocation: Invocation, address: str) -> int:
     `agenteval share`: its runs are imported (once), and the app opens at them.
     """
     page = Path(address)
-    start = _start_at_page(invocation, page) if page.suffix.lower() in PAGES else _start_at(invocation, address)
+    start = start_at_page(invocation, page) if page.suffix.lower() in PAGES else start_at(invocation, address)
     if not on_a_terminal():
         raise AgentevalError(
             "the app needs a terminal, and this is not one",
@@ -42,7 +42,7 @@ def command(invocation: Invocation, address: str) -> int:
     return invocation.launch_app(start)
 
 
-def _start_at_page(invocation: Invocation, page: Path) -> AppStart:
+def start_at_page(invocation: Invocation, page: Path) -> AppStart:
     """The runs of a page, in the history now. Raises `AgentevalError` when it can't be read."""
     with invocation.store() as store:
         report = import_file(page, store)
@@ -54,7 +54,7 @@ def _start_at_page(invocation: Invocation, page: Path) -> AppStart:
     return AppStart(db=invocation.db, screen="history", target=report.execution_id)
 
 
-def _start_at(invocation: Invocation, address: str) -> AppStart:
+def start_at(invocation: Invocation, address: str) -> AppStart:
     """Where the app opens. Raises `AgentevalError` when there is no such run or execution."""
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)

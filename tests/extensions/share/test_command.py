@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.cli.commands.open_app import _shared
+from agenteval_tui.cli.commands.open_app import start_at_page
 from agenteval_tui.cli.invocation import Invocation
 
 
@@ -30,9 +30,9 @@ def test_a_shared_page_opens_again_and_says_what_it_is(
     assert cli("share", "last", "runs.html", "--force").code == 0
     assert cli("share", "bad").code == 0
     (one,) = set(tmp_path.glob("*.html")) - {tmp_path / "runs.html"}
-    opened = _shared(Invocation(lambda start: 0), one)
+    opened = start_at_page(Invocation(lambda start: 0), one)
     assert (opened.screen, json.loads(cli("show", opened.target, "--json").out)["test"]) == ("inspect", "bad")
-    several = _shared(Invocation(lambda start: 0), tmp_path / "runs.html")
+    several = start_at_page(Invocation(lambda start: 0), tmp_path / "runs.html")
     assert several.screen == "history"
     shown = json.loads(cli("show", several.target, "--json").out)
     assert [run["outcome"] for run in shown["runs"]] == [run["outcome"] for run in executed["runs"]]
