@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -126,6 +127,8 @@ def test_edits_that_pass_are_offered_where_there_are_some() -> None:
     assert offered(False)[1] == NO_EDIT
     assert offered(None)[1] == "F7 smallest edits", "what is not known is not said"
     assert len({offered(known)[0] for known in (True, False, None)}) == 1, "nothing moves"
+    rows = [plain(line).strip() for line in looked_rows(BENCH, 0, result, [result], 60).lines]
+    assert ("", "") not in pairwise(rows), "one row is left between the parts"
 
 
 def test_what_did_not_hold_stands_first() -> None:

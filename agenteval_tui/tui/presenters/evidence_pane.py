@@ -109,7 +109,8 @@ def looked_rows(
     if not _is_beside(bench, result):
         pane_lines.add(_value(result, width))
     if others:
-        pane_lines.add([()])
+        if pane_lines.lines[-1]:
+            pane_lines.add([()])
         _others(pane_lines, criterion, others, width)
     pane_lines.lines = wrap_to(pane_lines.lines, width)
     return pane_lines
