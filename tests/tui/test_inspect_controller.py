@@ -253,6 +253,9 @@ async def test_whether_a_small_edit_passes_is_found_out_where_a_criterion_fails(
     assert state.result.outcome == "failed"
     await state.look_for_edit(forbidden)
     assert state.has_edit is False, "what would be left checks nothing"
+    await person.write(forbidden + "}")
+    await state.look_for_edit(person.editor)
+    assert state.has_edit is None, "of a config that can't be read nothing is known"
     person.choose(state.criterion)
     assert state.has_edit is None
 

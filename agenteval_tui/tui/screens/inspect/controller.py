@@ -19,7 +19,7 @@ from agenteval_tui.analysis.explanation import address_of_criterion
 from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, runs_around
-from agenteval_tui.analysis.workbench import Agreement, Impact, Workbench, agreement, opinions
+from agenteval_tui.analysis.workbench import LONG_CONFIG, Agreement, Impact, Workbench, agreement, opinions
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -431,7 +431,11 @@ class InspectController:
     async def look_for_edit(self, text: str) -> None:
         """Find out whether an edit of the config `text` makes the open run pass, where its criterion fails."""
         bench, number = self.bench, self.criterion
-        if bench is not None and self.result is not None and self.result.outcome == "failed":
+        fails = self.result is not None and self.result.outcome == "failed"
+        # A long config is graded a second for each edit that is tried: nobody waits for that who did not ask.
+        if bench is None or not fails or len(text) >= LONG_CONFIG:
+            self.has_edit = None
+        else:
             self.has_edit = await self.alone.smallest_edit(bench, number, text) is not None
 
     # Saving

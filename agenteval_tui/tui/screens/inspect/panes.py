@@ -19,7 +19,6 @@ from textual.message import Message
 from textual.widgets import Input
 
 from agenteval_tui.analysis.blame.model import Blame
-from agenteval_tui.analysis.workbench import LONG_CONFIG
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.criterion_templates import Starter, text_starter, tools_starter
@@ -508,9 +507,8 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
                     self.draw_impact()
             self.draw_impact()
             # Last: it takes longer than all before, and a key that is typed meanwhile waits for it.
-            if len(text) < LONG_CONFIG:
-                await state.look_for_edit(text)
-                self.post_message(self.EditsKnown())
+            await state.look_for_edit(text)
+            self.post_message(self.EditsKnown())
         except AgentevalError as error:
             self.post_message(self.Failed(error))
 
