@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 import agenteval_tui as agenteval
-from agenteval_tui.agents.base import Failed
+from agenteval_tui.agents.base import AgentRequest, Failed
+from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.agents.process.protocol import request_document
+from agenteval_tui.agents.process.python_host import start_host
+from agenteval_tui.transcripts.model import Message
 from tests.agents.conftest import Run
 
+ALLOWED = permission_for((), everything=True)
 MODULE = """
 import asyncio, concurrent.futures, time
 
@@ -119,3 +125,17 @@ def test_a_run_whose_time_is_over_says_where_it_was(tmp_path: Path) -> None:
     assert error.fix == "see what takes so long there, or raise `timeout` of the test"
     assert error.traceback is not None
     assert error.traceback.exceptions[0].frames[-1].source == "while True: pass"
+
+
+async def test_an_answer_that_comes_too_late_harms_nothing(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def held(prompt):\n    yield 'a'\n    sum(range(10 ** 8))\n    yield 'b'\n")
+    document = request_document(AgentRequest((Message("user", "x"),)), {})
+    texts, place = [], None
+    async with await start_host(tmp_path, dict(os.environ), permission=ALLOWED) as host:
+        async for answer in host.events("agent", "mine:held", request=document):
+            if text := answer.get("event", {}).get("text"):
+                texts.append(text)
+                place = place or await host.place(tmp_path)
+    assert texts == ["a", "b"]
+    assert place is not None
+    assert [frame.function for frame in place.exceptions[0].frames if frame.project] == ["held"]

@@ -412,7 +412,9 @@ class PythonHost:
             number = answer["id"]
             self.spoke = True
             if "place" in answer:
-                self._placed.set_result(answer["place"])
+                # Code of C may have held it for longer than somebody waited.
+                if not self._placed.done():
+                    self._placed.set_result(answer["place"])
                 return
             waiting = self._asked.get(number)
             if waiting is not None:
