@@ -68,8 +68,10 @@ class EnvFiles(Struct, frozen=True):
 
     @property
     def write_to(self) -> Path:
-        """The file in which a missing variable belongs."""
-        return self.files[-1] if self.files else self.searched[-1] / NAME
+        """The file in which a missing variable belongs: without one, that of the nearest project."""
+        if self.files:
+            return self.files[-1]
+        return next(filter(_is_project, self.searched), self.searched[-1]) / NAME
 
 
 def search_folders(folder: Path) -> tuple[Path, ...]:

@@ -153,3 +153,13 @@ CREDENTIALS = ("_KEY", "_TOKEN", "_TOKENS", "_SECRET", "_PASSWORD", "_PASSWD", "
 def test_every_variable_of_the_loader_is_refused(rest: str) -> None:
     assert loads_code(f"LD_{rest}") or f"LD_{rest}".endswith(CREDENTIALS)  # LaunchDarkly has LD_SDK_KEY
     assert loads_code(f"DYLD_{rest}")
+
+
+def test_a_missing_variable_belongs_into_the_nearest_project(repository: Path) -> None:
+    suites = repository / "samples" / "shop" / "evals"
+    suites.mkdir(parents=True)
+    assert env_files(suites).write_to == repository / ".env"
+    (repository / "samples" / "shop" / "requirements.txt").touch()
+    assert env_files(suites).write_to == repository / "samples" / "shop" / ".env"
+    (repository / ".env").write_text("MODEL=small\n")
+    assert env_files(suites).write_to == repository / ".env", "where the others are"
