@@ -33,7 +33,7 @@ from agenteval_tui.uxon.serialize import to_text
 
 MOST_RUNS = 1_000
 """Runs that two versions are compared over: the newest."""
-_SHORTEST = 4
+_SHORTEST = 4  # digits of a hash: fewer are a version's number in the list
 
 
 class Versions(Struct, frozen=True):

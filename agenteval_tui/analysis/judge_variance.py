@@ -29,7 +29,7 @@ from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.judge_labels import decided_always
 from agenteval_tui.transcripts.model import Transcript
 
-_ROUNDS = 3
+_ROUNDS = 3  # a reply may need a second question; the third round finds that nothing is left
 _REPLIES = 25  # of one output that are looked at
 
 

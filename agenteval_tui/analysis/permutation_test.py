@@ -13,7 +13,7 @@ from operator import getitem
 
 from agenteval_tui.analysis.statistics import Interval, paired_bootstrap, student_t_quantile
 
-_EXACT = 12  # differences up to which all signs are tried
+_EXACT = 12  # differences up to which all signs are tried: so many take as long as `_FLIPS` drawn ones
 _MANY = 400
 """Cases from which on drawing says the same as the standard error, seconds later."""
 _FLIPS = 10_000

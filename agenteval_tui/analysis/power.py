@@ -12,7 +12,7 @@ from functools import lru_cache
 from agenteval_tui.analysis.statistics import SIGNIFICANT, Z95, fisher_exact, incomplete_beta, normal_below
 
 POWER = 0.8
-_EXACT_PAIRS = 1_000
+_EXACT_PAIRS = 1_000  # 0.15 s of work; the approximation is 0.1 points away there
 _EXACT_RUNS = 40  # of each side, for Fisher's test: all tables are tried
 _STEPS = 40  # of a bisection
 _TAIL = 1e-12

@@ -15,7 +15,7 @@ Span = tuple[int, int]
 
 _TOKENS = re.compile(r"\w+|[^\S\n]+|\n|[^\w\s]")
 _WORD = re.compile(r"\w")
-# Lines or words on both sides, multiplied, up to which they are compared one by one (a bit each is needed).
+# Lines or words on both sides, multiplied, up to which they are compared one by one: 10 ms, and a bit of memory each.
 _MOST = 40_000_000
 _LEAST_ALIKE = 0.2  # below, marking single words says less than marking all
 _DEEPEST = 50

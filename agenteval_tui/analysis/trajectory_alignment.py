@@ -18,7 +18,8 @@ from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 State = Literal["same", "changed", "left", "right"]
 Span = tuple[int, int]
 
-# Steps on both sides of a gap, multiplied: up to here the best pairing is found, beyond it the first that fits.
+# Steps on both sides of a gap, multiplied: up to here the best pairing is found, beyond it the first that fits. Each
+# pair costs a look at how alike two texts are, and a conversation of thousands of steps has many gaps.
 _SMALL_GAP = 256
 _LIKENESS = 400  # characters of two texts that are compared to tell how alike they are
 

@@ -23,7 +23,7 @@ from agenteval_tui.history.trends import Tally, TestName, TimeBucket
 
 State = Literal["ok", "alert", "empty", "errors"]
 """`empty`: no run at all. `errors`: runs, but none with a verdict, and some ended in an error."""
-_JUDGED = 5_000  # runs whose results are looked into
+_JUDGED = 5_000  # runs whose evidence is read, the newest; older ones count as they ended
 
 
 class Alert(OutcomeRates, frozen=True, kw_only=True):
@@ -91,7 +91,8 @@ def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> Al
         if was.status == status:
             continue
         test = tests[was.suite_key, was.test_id]
-        # One run less of the one kind, one more of the other: figures add tallies up.
+        # One run less of the one kind, one more of the other: figures add tallies up. The row makes it one of the same
+        # test: a tally of another row would be another test in the mean.
         row = of_datasets.get(was.rowid, 0)
         change = Tally(0, None, test, was.variation, row, *(_one(status, n) - _one(was.status, n) for n in _ENDS))
         for key in _groups(trend_query, was, versions):

@@ -24,7 +24,7 @@ KS = (1, 2, 3, 5, 10)
 """The k for which pass@k and pass^k are given, if there are that many runs."""
 ENOUGH = 5
 """The fewest runs for which a quarantine is suggested. With fewer runs, one bad run may be bad luck."""
-_JUDGED_RUNS = 60
+_JUDGED_RUNS = 60  # of a flaky criterion whose transcripts are opened to tell the judge's part from the agent's
 
 Whose = Literal["agent", "judge", "both", "unknown", "nobody"]
 

@@ -39,8 +39,8 @@ from agenteval_tui.uxon.serialize import to_text
 
 POOL_LIMIT = 2_000
 CACHE_CHARACTERS = 32_000_000
-PRELOAD_AT_ONCE = 16
-SLICE_SECONDS = 0.008
+PRELOAD_AT_ONCE = 16  # transcripts that one query reads: `preload` looks at its time after each
+SLICE_SECONDS = 0.008  # of grading, between two looks whether a newer keystroke ends the count
 LONG_CONFIG = 100_000
 """Characters: 2,000 metrics in a config. It takes a second until they are compiled and judged."""
 

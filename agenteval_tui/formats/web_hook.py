@@ -17,8 +17,8 @@ from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.runs.trust_check import check_sending
 from agenteval_tui.views.execution import without_verdict_text
 
-_SECONDS = 10.0
-_INTERRUPTED = 130
+_SECONDS = 10.0  # that the end of `agenteval run` waits for a server that does not answer
+_INTERRUPTED = 130  # what shells give for Ctrl+C: the runs may be fine, so it is not "did not pass"
 
 
 def check_web_hook(address: str, where: str) -> None:

@@ -152,6 +152,7 @@ def _score(result: CriterionResult) -> dict[str, Any]:
 def _usage(usage: Usage) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if usage.input_tokens is not None:
+        # Inspect counts what came from a cache, or went into it, beside the input; here it is a part of it.
         apart = (usage.cached_tokens or 0) + (usage.cache_write_tokens or 0)
         fields["input_tokens"] = max(0, usage.input_tokens - apart)
     if usage.output_tokens is not None:

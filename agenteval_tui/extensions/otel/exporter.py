@@ -57,6 +57,7 @@ def _otlp_of(run: StoredRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
         for index, call in enumerate(transcript.tool_calls)
         if call.duration_ms is not None or call.result is not None
     ]
+    # A step of a tool has its span among `tools`: a second one would be a second call.
     names = {call.name for call in transcript.tool_calls}
     models = [
         _step(step, index, trace=trace, root=root, run=row.id, begin=begin, model=transcript.model)

@@ -138,9 +138,9 @@ def measure(documents: Sequence[str], relevant: Sequence[str], k: int | None = N
     precision = len(hits) / looked_at if looked_at else 0.0
     recall = len(hits) / len(relevant_set)
     f1 = 2 * precision * recall / (precision + recall) if hits else 0.0
-    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(len(relevant_set), looked_at) + 1))
-    if k is None:
-        ideal = sum(1 / math.log2(rank + 1) for rank in range(1, len(relevant_set) + 1))
+    # Without k a list that is too short to hold all relevant ones is not ideal.
+    best = len(relevant_set) if k is None else min(len(relevant_set), k)
+    ideal = sum(1 / math.log2(rank + 1) for rank in range(1, best + 1))
     gained = sum(1 / math.log2(rank + 1) for rank in hits)
     mrr = 1 / first if first is not None and (k is None or first <= k) else 0.0
     return RetrievalScores(precision, recall, f1, mrr, min(1.0, gained / ideal) if ideal else 0.0)

@@ -58,6 +58,7 @@ def reward_of(run: StoredRun) -> float | None:
 
 
 def _task_id(test_id: str) -> int | str:
+    # tau-bench numbers its tasks. The id itself is beside it (`own`), so that "007" comes back.
     return int(test_id) if test_id.isascii() and test_id.isdecimal() and len(test_id) < 10 else test_id
 
 

@@ -142,7 +142,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         yield lists.conversation(number + 1)
 
 
-_NO_LIST = -1
+_NO_LIST = -1  # not None, which is the container of a file's lines
 
 
 class _MessageList:
