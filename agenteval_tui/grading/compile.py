@@ -414,8 +414,10 @@ def _combined(
     counted = [result for result in results if not result.neutral and result.score is not None]
     if not counted:
         return Outcome.PASSED, None, Code.CHECKS_NOTHING, {"of": "criterion"}
+    # A plug-in's metric may give any number.
     score = min(1.0, max(0.0, weighted_mean(counted)))
     if threshold is not None:
+        # A mean of decimal numbers may fall a hair short of what it is.
         passed = score >= threshold - 1e-9
         fields = {"score": score, "threshold": threshold, "reached": passed}
         return (Outcome.PASSED if passed else Outcome.FAILED), score, Code.THRESHOLD, fields

@@ -73,6 +73,7 @@ def verdict_of(results: Sequence[CriterionResult], pass_threshold: float | None 
                 fields: Fields = {"threshold": pass_threshold}
                 return Verdict(outcome, None, criterion_results, warnings, code=Code.SCORE_UNKNOWN, fields=fields)
             return Verdict(outcome, score if scored else None, criterion_results, warnings)
+    # A mean of decimal numbers may fall a hair short of what it is.
     if pass_threshold is not None and score < pass_threshold - 1e-9:
         fields = {"of": "test", "score": score, "threshold": pass_threshold, "reached": False}
         return Verdict(Outcome.FAILED, score, criterion_results, warnings, code=Code.THRESHOLD, fields=fields)

@@ -60,6 +60,7 @@ def metric(name: str) -> type[Metric]:
 def known_metric(name: str) -> str | None:
     """The short name of the metric that `name` names; None when there is none."""
     short = short_name(name)
+    # Our own first: for others, what is installed has to be looked at.
     return short if short in entry_points.own(METRICS) or short in metric_names() else None
 
 

@@ -25,10 +25,10 @@ def suite_path(agent: FoundAgent, root: Path) -> Path:
     return root / agent.folder / file_for(agent.name)
 
 
-def write_first_suite(agent: FoundAgent, root: Path, path: Path | None = None) -> tuple[Path, LoadedSuite]:
+def write_first_suite(agent: FoundAgent, root: Path) -> tuple[Path, LoadedSuite]:
     """Write the suite of an agent that was found in `root`: (its file, the suite as it then is). Nothing is ever
     overwritten. Raises `AgentevalError`."""
-    target = path or suite_path(agent, root)
+    target = suite_path(agent, root)
     config: dict[str, Any] = dict(agent.config)
     head = [f"# {agent.place} has the agent: {_comment(agent.source)}"]
     if is_own_question(agent):

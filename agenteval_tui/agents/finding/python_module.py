@@ -46,6 +46,7 @@ class Module:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
+                # The outermost and first one counts: a function may import another thing under the same name.
                 self.imports.setdefault(alias.asname or top, alias.name if alias.asname else top)
         elif isinstance(node, ast.ImportFrom):
             base = "." * node.level + (node.module or "")

@@ -57,6 +57,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         elif name.endswith(".py"):
             paths.append(path)
             data = files.text(path)
+            # To parse a file takes longer than all else: only those are that may have an agent.
             if data is None or not (imports.search(data) or roots.search(data) or may_ask(data)):
                 continue
             if (module := modules.get(path)) is not None:

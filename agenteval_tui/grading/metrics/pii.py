@@ -101,6 +101,7 @@ def _iban(text: str) -> bool:
     plain = "".join(text.split()).upper()
     if not 15 <= len(plain) <= 34:
         return False
+    # ISO 7064: the check digits go to the end, and letters count as 10 to 35.
     number = "".join(str(int(char, 36)) for char in plain[4:] + plain[:4])
     return int(number) % 97 == 1
 
@@ -121,7 +122,8 @@ def _phone(text: str) -> bool:
 
 
 def _ssn(text: str) -> bool:
-    area, group, serial = (text[:3], text[4:6], text[7:])
+    area, group, serial = text[:3], text[4:6], text[7:]
+    # Numbers that were never given to anybody.
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 

@@ -76,6 +76,7 @@ class LimitMetric(Metric):
     def _line(self, name: str, bound: float, amount: float, holds: bool, value: Value) -> Evidence:
         fields = {**self.about(name, value), "amount": amount, "most": bound}
         places = () if holds else self.places(name, value)
+        # A bound that is a whole number is one of a count, others are of a measure.
         code = Code.WITHIN if holds else Code.TOO_MANY if isinstance(bound, int) else Code.TOO_HIGH
         return Evidence(
             name,

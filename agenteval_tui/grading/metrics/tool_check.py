@@ -341,8 +341,7 @@ class CompiledToolCheck:
         score = USAGE * usage / number + ARGUMENTS * arguments / number + FORBIDDEN * forbidden
         passed = forbidden and usage == number and arguments == number
         if passed:
-            return 1.0, True
-        score = max(0.0, min(score, 1.0))
+            return 1.0, True  # and not 0.9999999999999999
         return (min(score, CAP) if capped or not forbidden else score), False
 
 

@@ -428,6 +428,7 @@ class CompiledTrajectory:
         any_case = metric.mode in _ANY_CASE
         if metric.reference is not None:
             self.reference = from_openai_messages(metric.reference)
+            # A call that was recorded without arguments had none; those of one in `calls` are then not checked.
             listed = [
                 (call.name, {} if call.arguments is None else call.arguments) for call in self.reference.tool_calls
             ]
