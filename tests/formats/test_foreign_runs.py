@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import time
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -264,6 +265,25 @@ def test_promptfoos_providers_are_variations_and_their_errors_errors(imported) -
 
 
 # LangSmith
+
+
+@pytest.fixture
+def in_india(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose clock is 5:30 h before UTC's."""
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "Asia/Kolkata")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_india")
+def test_langsmiths_times_without_a_zone_are_utc(imported) -> None:
+    root = {"id": "t", "trace_id": "t", "name": "agent", "run_type": "chain", "inputs": {"input": "hi"},
+            "outputs": {"output": "hello"}, "start_time": "2026-01-01T00:00:00.25"}  # fmt: skip
+    for start in (root["start_time"], "2026-01-01T00:00:00.25Z", "2026-01-01T05:30:00.25+05:30"):
+        _, [(row, _)] = imported(json.dumps({**root, "start_time": start}), "r.jsonl")
+        assert row.started_ms == 1_767_225_600_250
 
 
 def test_langsmith_batches_are_put_together_by_trace(imported, store: Store) -> None:

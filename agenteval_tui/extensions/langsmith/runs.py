@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC
 from typing import Any
 
 from msgspec.structs import replace
@@ -125,7 +126,7 @@ def _recording(
         results=_feedback(root.get("feedback_stats")),
         expected=criteria_of_target(reference),
         variables={} if reference is None else {"expected_value": reference},
-        started_ms=moment_ms(root.get("start_time")),
+        started_ms=_moment(root, "start_time"),
         notes=tuple(notes),
         source=tuple(("", {**run, **run.get("about", {}), "about": None, "usage": None}) for run in parts),
     )
@@ -171,7 +172,7 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
     used = UsageReader()
     for run in models or [root]:
         used.add(run.get("usage"))
-    started, ended = moment_ms(root.get("start_time")), moment_ms(root.get("end_time"))
+    started, ended = _moment(root, "start_time"), _moment(root, "end_time")
     error = plain_text(root.get("error"))
     return replace(
         with_usage(transcript, used),
@@ -200,8 +201,8 @@ def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
         as_asked(messages),
         as_asked(_answered(outputs)),
         number=number,
-        started=moment_ms(run.get("start_time")),
-        ended=moment_ms(run.get("end_time")),
+        started=_moment(run, "start_time"),
+        ended=_moment(run, "end_time"),
         about=about if is_whole else None,
         model=_model(run),
         error=plain_text(run.get("error")),
@@ -212,13 +213,13 @@ def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
 def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Transcript:
     """With the times of models' turns and tools' calls; a tool's run is told by the id of the call, else by its name,
     in their order. A tool that broke has failed. A tool's run without a call is a call of its own."""
-    base = moment_ms(root.get("start_time"))
+    base = _moment(root, "start_time")
     steps, tools = [], []
     for run in sorted(runs, key=_started):
         if run.get("run_type") not in ("llm", "tool"):
             continue
         name = plain_text(run.get("name")) or plain_text(run["run_type"])
-        started, ended = moment_ms(run.get("start_time")), moment_ms(run.get("end_time"))
+        started, ended = _moment(run, "start_time"), _moment(run, "end_time")
         step = None
         if base is not None and started is not None and ended is not None:
             step = Step(name, max(0.0, started - base), max(0.0, ended - started))
@@ -256,7 +257,12 @@ def _timed(transcript: Transcript, root: Mapping[str, Any], runs: Sequence[Mappi
 
 
 def _started(run: Mapping[str, Any]) -> float:
-    return moment_ms(run.get("start_time")) or 0.0
+    return _moment(run, "start_time") or 0.0
+
+
+def _moment(run: Mapping[str, Any], key: str) -> float | None:
+    # The API has UTC, without saying so.
+    return moment_ms(run.get(key), UTC)
 
 
 def _untold(call_id: str, name: str, step: Step | None, run: Mapping[str, Any], *, after: int) -> UntoldCall:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 from msgspec.structs import replace
@@ -61,11 +61,13 @@ def number(value: Any) -> float | None:
     return figure
 
 
-def moment_ms(value: Any) -> float | None:
-    """Milliseconds since 1970 of an ISO date and time; None when it is none."""
+def moment_ms(value: Any, zone: tzinfo | None = None) -> float | None:
+    """Milliseconds since 1970 of an ISO date and time; None when it is none. `zone`: of a time that says none; None:
+    that of this machine."""
     if not isinstance(value, str):
         return None
     try:
-        return datetime.fromisoformat(value.replace("Z", "+00:00")).timestamp() * 1000
+        moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp() * 1000
     except (ValueError, OverflowError, OSError):
         return None
