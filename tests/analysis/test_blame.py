@@ -222,6 +222,20 @@ def test_conversations_of_several_agents(messages: list[tuple[str, str]], step: 
     assert found(answer(several(*messages))) == (step, code)
 
 
+def test_what_agents_were_told_is_nothing_that_one_of_them_did() -> None:
+    """As a recording of requests has it: each agent's prompts have its name."""
+    run = from_openai_messages(
+        [
+            {"role": "user", "content": REQUEST},
+            {"role": "assistant", "name": "agent 1", "content": REQUEST},
+            {"role": "system", "name": "agent 2", "content": "Summarise the pages."},
+            {"role": "user", "name": "agent 2", "content": "A page about penguins."},
+            {"role": "assistant", "name": "agent 2", "content": "There are 342."},
+        ]
+    )
+    assert found(answer(run)) == (4, ClueCode.FIRST_RESULT)
+
+
 def ledger(*, satisfied: bool = False, loop: bool = False) -> str:
     answers = {"is_request_satisfied": satisfied, "is_in_loop": loop, "is_progress_being_made": not loop}
     return "Ledger: " + json.dumps({name: {"reason": "", "answer": answer} for name, answer in answers.items()})

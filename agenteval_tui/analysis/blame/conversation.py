@@ -41,7 +41,13 @@ def clues_of_several(transcript: Transcript) -> tuple[Clue, ...]:
     """All clues in a conversation of several agents, in no order."""
     messages = transcript.messages
     start = next((index for index, message in enumerate(messages) if message.role == "user" and not message.name), -1)
-    turns = list(range(start + 1, len(messages)))
+    answering = {message.name for message in messages if message.role == "assistant"}
+    # What an agent was told, as a recording of its requests has it, is nothing that it says.
+    turns = [
+        index
+        for index, message in enumerate(messages)
+        if index > start and message.role != "system" and not (message.role == "user" and message.name in answering)
+    ]
     if not turns:
         return ()
     request = messages[start].content if start >= 0 else ""
