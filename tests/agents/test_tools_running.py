@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from programs import executable, lives, until
+from pydantic import BaseModel
 
 from agenteval_tui.agents.base import Printed
 from agenteval_tui.agents.permission import NOTHING, permission_for
+from agenteval_tui.agents.process.python_signature import describe
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox, tool_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import load_tools
@@ -122,6 +126,41 @@ async def test_a_signature_becomes_a_schema(tmp_path: Path) -> None:
     assert put.description == "mine"
     assert put.parameters["properties"] == {"item": {"type": "string", "description": "what"}}
     assert text.parameters == {"type": "object", "properties": {}, "required": []}
+
+
+@dataclasses.dataclass
+class Comment:
+    text: str
+    answers: list[Comment] = dataclasses.field(default_factory=list)
+    quoted: Comment | None = None
+
+
+class Line(BaseModel):
+    product: str
+
+
+class Order(BaseModel):
+    lines: list[Line]
+
+
+class Invoice(BaseModel):
+    class Line(BaseModel):
+        cents: int
+
+    lines: list[Line]
+
+
+def test_a_schema_holds_what_it_refers_to_and_no_class_within_itself() -> None:
+    def reply(comment: Comment, order: Order, invoice: Invoice, most: float = float("inf")) -> None: ...
+
+    parameters = describe(reply)["parameters"]
+    jsonschema.Draft202012Validator.check_schema(parameters)
+    assert parameters["properties"]["comment"]["properties"]["answers"]["items"] == {"type": "object"}
+    assert parameters["properties"]["most"] == {"type": "number"}
+    right = {"comment": {"text": "a"}, "order": {"lines": [{"product": "x"}]}, "invoice": {"lines": [{"cents": 1}]}}
+    jsonschema.validate(right, parameters)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**right, "invoice": {"lines": [{"product": "x"}]}}, parameters)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import math
 import re
 import typing
 from typing import Any
@@ -27,6 +28,7 @@ def describe(function: Any) -> dict[str, Any]:
     text = inspect.getdoc(function) or ""
     summary, descriptions = _docstring(text)
     properties, required, more = {}, [], False
+    defs: dict[str, Any] = {}
     hints = _hints(function)
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD:
@@ -36,15 +38,17 @@ def describe(function: Any) -> dict[str, Any]:
         # Models give arguments by name.
         if parameter.kind is parameter.POSITIONAL_ONLY:
             raise TypeError(f"its parameter {parameter.name!r} can't be given by name")
-        schema = _schema_of(hints.get(parameter.name, parameter.annotation))
+        schema = _schema_of(hints.get(parameter.name, parameter.annotation), defs)
         if parameter.name in descriptions:
             schema.setdefault("description", descriptions[parameter.name])
         if parameter.default is parameter.empty:
             required.append(parameter.name)
-        elif isinstance(parameter.default, (str, int, float, bool)):
+        elif isinstance(parameter.default, (str, int)) or _is_finite(parameter.default):
             schema["default"] = parameter.default
         properties[parameter.name] = schema
     parameters: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+    if defs:
+        parameters["$defs"] = defs
     if not more:
         parameters["additionalProperties"] = False
     return {"name": getattr(function, "__name__", ""), "description": summary, "parameters": parameters}
@@ -75,11 +79,12 @@ def converted(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON Schema of an annotation; {} where it says nothing that can be said."""
+def _schema_of(kind: Any, defs: dict[str, Any], within: tuple[type, ...] = ()) -> dict[str, Any]:
+    """The JSON Schema of an annotation; {} where it says nothing that can be said. `defs` gets what it refers to;
+    `within`: the classes that it is a field of, which are not described once more."""
     origin, inner = typing.get_origin(kind), typing.get_args(kind)
     if origin is not None and hasattr(kind, "__metadata__"):  # Annotated
-        schema = _schema_of(inner[0])
+        schema = _schema_of(inner[0], defs, within)
         for note in kind.__metadata__:
             text = note if isinstance(note, str) else getattr(note, "description", None)
             if isinstance(text, str):
@@ -88,7 +93,7 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     if getattr(origin, "__name__", "") == "Literal" or origin is getattr(typing, "Literal", 0):
         return {"enum": list(inner)}
     if origin is typing.Union or type(kind).__name__ == "UnionType":
-        options = [_schema_of(option) for option in inner]
+        options = [_schema_of(option, defs, within) for option in inner]
         # Shorter, and understood by servers that know no `anyOf`.
         if all(set(option) == {"type"} and isinstance(option["type"], str) for option in options):
             return {"type": [option["type"] for option in options]}
@@ -99,17 +104,18 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     if not isinstance(base, type):
         return {}
     if hasattr(base, "model_json_schema"):
-        of_pydantic: dict[str, Any] = base.model_json_schema()
-        return of_pydantic
+        return _of_pydantic(base, defs)
     if issubclass(base, enum.Enum):
         return {"enum": [member.value for member in base]}
+    if base in within:
+        return {"type": "object"}
     if dataclasses.is_dataclass(base):
         hints = _hints(base)
         fields = dataclasses.fields(base)
         missing = dataclasses.MISSING
         return {
             "type": "object",
-            "properties": {field.name: _schema_of(hints.get(field.name)) for field in fields},
+            "properties": {field.name: _schema_of(hints.get(field.name), defs, (*within, base)) for field in fields},
             "required": [
                 field.name for field in fields if field.default is missing and field.default_factory is missing
             ],
@@ -117,7 +123,7 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     if issubclass(base, dict) and getattr(base, "__annotations__", None):  # a TypedDict
         return {
             "type": "object",
-            "properties": {name: _schema_of(hint) for name, hint in _hints(base).items()},
+            "properties": {name: _schema_of(hint, defs, (*within, base)) for name, hint in _hints(base).items()},
             "required": sorted(getattr(base, "__required_keys__", ())),
         }
     for base_type, name in _NAMES.items():
@@ -125,14 +131,31 @@ def _schema_of(kind: Any) -> dict[str, Any]:
         if base is base_type or (name not in ("boolean", "integer") and issubclass(base, base_type)):
             schema = {"type": name}
             if name == "array" and inner and inner[0] is not Ellipsis:
-                schema["items"] = _schema_of(inner[0])
+                schema["items"] = _schema_of(inner[0], defs, within)
             return schema
     names = {ancestor.__name__ for ancestor in base.__mro__}
     if names & {"Mapping", "MutableMapping"}:
         return {"type": "object"}
     if names & {"Sequence", "Iterable", "Set"}:
-        return {"type": "array", "items": _schema_of(inner[0])} if inner else {"type": "array"}
+        return {"type": "array", "items": _schema_of(inner[0], defs, within)} if inner else {"type": "array"}
     return {}
+
+
+def _of_pydantic(model: Any, defs: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a model. References begin at the top of the whole schema, so what they lead to has to be there."""
+    schema: dict[str, Any] = model.model_json_schema()
+    own = schema.pop("$defs", {})
+    if any(defs.get(name, definition) != definition for name, definition in own.items()):
+        # Another model refers to another class of the same name.
+        prefix = model.__name__ + str(len(defs)) + "_"
+        schema = model.model_json_schema(ref_template="#/$defs/" + prefix + "{model}")
+        own = {prefix + name: definition for name, definition in schema.pop("$defs").items()}
+    defs.update(own)
+    return schema
+
+
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)  # JSON has no other number
 
 
 def _without_none(kind: Any) -> Any:
