@@ -103,7 +103,7 @@ def test_what_a_newer_execution_outdates_says_so(controller: CompareController) 
     assert controller.note_newest("NEWER")
     assert controller.followed_newest
     assert "there is a newer execution: press ^r to compare it" in "".join(map(plain, keyed(controller.head(140), {})))
-    found = controller.found
+    found = controller.comparison
     assert found is not None
     controller.take(found, Sides(NEW, OLD))
     assert controller.news == "", "of what is compared now nothing is known yet"
@@ -139,7 +139,7 @@ def test_a_test_that_did_not_change_is_shown_for_who_asks_for_it(session: Sessio
 def test_the_row_with_the_cursor_is_explained_first_then_the_others(
     controller: CompareController, session: Session
 ) -> None:
-    found, chosen = controller.found, row(controller, "refund-policy", "looks it up")
+    found, chosen = controller.comparison, row(controller, "refund-policy", "looks it up")
     assert found is not None
     assert controller.lacks_explanation(chosen)
     assert controller.detail(None, 80) == []
@@ -164,7 +164,7 @@ def test_the_row_with_the_cursor_is_explained_first_then_the_others(
 def test_who_changed_the_tests_in_view_is_found_out_with_the_one_under_the_cursor(
     controller: CompareController, session: Session
 ) -> None:
-    found, chosen = controller.found, row(controller, "refund-policy", "looks it up")
+    found, chosen = controller.comparison, row(controller, "refund-policy", "looks it up")
     assert found is not None
     assert controller.rows is not None
     changed = [one.key for one in found.tests if one.pairs]
@@ -187,8 +187,8 @@ def test_who_changed_the_tests_in_view_is_found_out_with_the_one_under_the_curso
 def test_the_first_is_explained_whatever_time_there_is_and_further_ones_later(
     controller: CompareController, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert controller.found is not None
-    first, second, *_ = [one for one in controller.found.tests if one.pairs]
+    assert controller.comparison is not None
+    first, second, *_ = [one for one in controller.comparison.tests if one.pairs]
     monkeypatch.setattr(AT_A_TIME, 0.0)
     answer = explain(session, ReasonsToRead([first, second], [first]))
     assert (list(answer.attributed), list(answer.metrics)) == ([first.key], [])

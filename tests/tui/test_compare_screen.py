@@ -229,15 +229,15 @@ async def test_its_key_compares_again_only_what_changed(recorded: tuple[Path, Pa
         shown = await press(pilot, "6", "j", "j")
         screen = app.screen
         assert isinstance(screen, CompareScreen)
-        found = screen.controller.found
+        found = screen.controller.comparison
         await press(pilot, "1")
         assert await press(pilot, "6") == shown
-        assert screen.controller.found is found
+        assert screen.controller.comparison is found
         with Store.open(recorded[1]) as store:
             set_baseline(store, NEW, at_ms=NOON)
         await press(pilot, "1")
         await press(pilot, "6")
-        assert screen.controller.found is not found
+        assert screen.controller.comparison is not found
 
 
 async def test_a_baseline_is_offered_where_there_is_one(recorded: tuple[Path, Path], tmp_path: Path) -> None:

@@ -108,10 +108,10 @@ def test_what_is_in_the_queue_beside_what_waits_is_said_and_kept(controller: Rev
     assert "with failures, 20 random runs" in plain(controller.heading(80)[0])
     again = ReviewController()
     again.restore(controller.kept())
-    assert (again.wanted.failures, again.wanted.sample) == (True, 0), "a sample is drawn anew"
+    assert (again.review_filter.failures, again.review_filter.sample) == (True, 0), "a sample is drawn anew"
     controller.include("sample")
     controller.include("disagreements")
-    assert (controller.wanted.sample, controller.wanted.disagreements) == (0, True)
+    assert (controller.review_filter.sample, controller.review_filter.disagreements) == (0, True)
 
 
 def test_reading_again_while_a_verdict_is_written_skips_nothing(controller: ReviewController) -> None:

@@ -178,7 +178,7 @@ def test_how_it_ended_is_said_and_what_can_be_done_then() -> None:
     assert watch is not None
     watch.lost = True
     notice = controller.end_notice(watch)
-    assert "its process died. 1 of 6 runs have ended" in notice.said
+    assert "its process died. 1 of 6 runs have ended" in notice.sentence
     assert (notice.severity, notice.finished) == ("warning", False)
     assert (controller.lost, controller.running, controller.resumable) == (True, False, True)
     assert plain(controller.heading(130, 120)[0]).endswith("stopped unexpectedly")
@@ -191,7 +191,7 @@ def test_how_it_ended_is_said_and_what_can_be_done_then() -> None:
         watch.lost = False
         watch.view.ended = None
         watch.view.apply(events.Ended(0, status, "why"))
-        assert controller.end_notice(watch).said == says
+        assert controller.end_notice(watch).sentence == says
     assert controller.key_names(0) == ["next_failure", "inspect", "causes", "compare", "next_cell"]
     assert not controller.resumable
     assert controller.why_not == "This execution has ended."
@@ -206,7 +206,7 @@ def test_what_other_programs_begin_is_not_resumed_but_started_again() -> None:
     assert "can't be paused" in controller.why_not_steered
     assert "Nothing has arrived yet." in "".join(map(plain, controller.empty()))
     watch.lost = True
-    assert controller.end_notice(watch).said.startswith(
+    assert controller.end_notice(watch).sentence.startswith(
         "Its process died. 1 run and all answers in a cassette are saved."
     )
     assert not controller.resumable
@@ -220,7 +220,7 @@ def test_a_recording_that_was_not_stored_says_so_and_is_not_offered_to_be_resume
     watch = controller.watch
     assert watch is not None
     notice = controller.end_notice(watch)
-    assert (notice.said.partition(": ")[2], notice.severity) == (said, "error")
+    assert (notice.sentence.partition(": ")[2], notice.severity) == (said, "error")
     shown = "\n".join(plain(line) for line in controller.fact_lines(80))
     assert f"failed: {said}" in shown
     assert "resumes" not in shown

@@ -98,7 +98,7 @@ def test_the_next_start_finds_folds_filter_order_and_cursor(controller: SuitesCo
     # Whoever asks for a test goes there, not to where the last start was; nothing hides it.
     asked = SuitesController()
     asked.restore({**kept, "filter": "tag:smoke", "folded": [read.suites[0].loaded.key], "opened": "nonsense"})
-    asked.wanted = row(controller, "one").key
+    asked.row_to_show = row(controller, "one").key
     assert asked.take_overview(read) is None
     assert asked.go_to_wanted() == row(controller, "one").key
     assert (asked.filter_text, shown(asked)) == ("", ["one", "two", "three", "four", "five"])

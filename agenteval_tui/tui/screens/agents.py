@@ -119,7 +119,7 @@ class AgentsScreen(FrameScreen):
         view.set_source(self.controller.fail())
 
     def _show_agents(self, found_agents: FoundAgents) -> None:
-        if self.controller.rows is not None and found_agents == self.controller.found:
+        if self.controller.rows is not None and found_agents == self.controller.found_agents:
             return  # nothing is written to the terminal that is there already
         self._close(self.controller.take(found_agents))
         self.query_one("#problems", LineBlock).show(self.controller.problem_lines)
@@ -334,7 +334,7 @@ class AgentsScreen(FrameScreen):
             self.agenteval.say("Ask the agent something first: the test is made from the conversation.")
             return
 
-        def made(written: tuple[str, str] | None) -> None:
+        def added(written: tuple[str, str] | None) -> None:
             if written is not None:
                 self.agenteval.show_test(*written)
                 self.agenteval.say(
@@ -342,7 +342,7 @@ class AgentsScreen(FrameScreen):
                     f" {one_line(written[1], 60)}"
                 )
 
-        self.app.push_screen(sheet("make_test", chat, "conversation"), made)
+        self.app.push_screen(sheet("make_test", chat, "conversation"), added)
 
     # Keys
 

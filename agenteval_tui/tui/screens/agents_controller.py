@@ -90,7 +90,7 @@ class AgentsController:
         self.rows: AgentRows | None = None  # None: not read yet
         self.query = ""
         self.shown: Conversation | None = None
-        self.found = FoundAgents([], [], {})
+        self.found_agents = FoundAgents([], [], {})
         self.reports: dict[str, CheckReport | None] = {}  # None: it is being checked
         self._chats: dict[str, Conversation] = {}
         self._asked_at: dict[str, float] = {}
@@ -100,8 +100,8 @@ class AgentsController:
 
     def take(self, found_agents: FoundAgents) -> list[Conversation]:
         """These are the agents now. The conversations with agents that were changed: they are over."""
-        before = {agent.key: agent.config for agent in self.found.agents}
-        self.found = found_agents
+        before = {agent.key: agent.config for agent in self.found_agents.agents}
+        self.found_agents = found_agents
         over = []
         for agent in found_agents.agents:
             if before.get(agent.key, agent.config) != agent.config:
@@ -113,7 +113,7 @@ class AgentsController:
 
     def arrange(self) -> AgentRows:
         """The rows of the agents that the filter leaves."""
-        self.rows = AgentRows(self.found.agents, self.reports, self.query)
+        self.rows = AgentRows(self.found_agents.agents, self.reports, self.query)
         return self.rows
 
     def fail(self) -> AgentRows:
@@ -130,7 +130,9 @@ class AgentsController:
 
     def needs_reading(self, agents: Iterable[Configured]) -> bool:
         """Whether files must be read to know if programs of these agents may run."""
-        return any(agent.suite and self.found.about.get(agent.key, About(("unknown",))).needs for agent in agents)
+        return any(
+            agent.suite and self.found_agents.about.get(agent.key, About(("unknown",))).needs for agent in agents
+        )
 
     def permission(self, agents: Sequence[Configured], workspace: Workspace) -> Permission | list[TrustQuestion]:
         """The permission to run programs of these agents, or what a person is to be asked first."""
@@ -213,7 +215,7 @@ class AgentsController:
 
     def problem_lines(self, width: int) -> list[Line]:
         """What is wrong with the files that configure agents."""
-        return problem_lines(self.found.problems, width)
+        return problem_lines(self.found_agents.problems, width)
 
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
@@ -231,7 +233,7 @@ class AgentsController:
         """The agent in full, with what its check found."""
         if agent is None:
             return []
-        about = self.found.about.get(agent.key, About())
+        about = self.found_agents.about.get(agent.key, About())
         check = key_of("agents.check", keymap)
         lines = agent_lines(
             agent,
@@ -269,4 +271,4 @@ class AgentsController:
         healthy = sum(report is not None and report.ok for report in self.reports.values())
         checked = sum(report is not None for report in self.reports.values())
         checks = f" · {checked} checked · {healthy} healthy" if checked else ""
-        return "agents", f"{visible}{count(len(self.found.agents), 'agent')}{checks}"
+        return "agents", f"{visible}{count(len(self.found_agents.agents), 'agent')}{checks}"

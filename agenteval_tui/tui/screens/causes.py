@@ -71,7 +71,7 @@ class CausesScreen(FilteredScreen):
 
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Labels, edits and new runs change what is shown."""
-        if self.controller.found is not None:
+        if self.controller.decided_causes is not None:
             self.reload()
 
     def open_failures(self, execution: str, suites: Sequence[str], tests: Sequence[str]) -> None:
@@ -91,7 +91,7 @@ class CausesScreen(FilteredScreen):
         """Read them again; the cursor stays on its cause."""
         session, controller = self.agenteval.session, self.controller
         store, looking = session.store, controller.looking
-        if controller.found is None:
+        if controller.decided_causes is None:
             self._list.set_empty(controller.empty())
 
         def then(decided_causes: DecidedCauses) -> None:
@@ -110,7 +110,7 @@ class CausesScreen(FilteredScreen):
 
     def new_runs(self) -> None:
         """They may have failed."""
-        if self.controller.found is not None and not self.controller.looking.everything:
+        if self.controller.decided_causes is not None and not self.controller.looking.everything:
             self.reload()
 
     def kept(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class CausesScreen(FilteredScreen):
         self.controller.restore(stored)
 
     def _failed(self, error: AgentevalError) -> None:
-        if self.controller.found is not None:
+        if self.controller.decided_causes is not None:
             self.agenteval.say_error(error)
             return
         self._nothing_ran = isinstance(error, NothingRanError)
@@ -132,7 +132,7 @@ class CausesScreen(FilteredScreen):
 
     def show_filtered(self) -> None:
         controller, view = self.controller, self._list
-        if controller.found is None:
+        if controller.decided_causes is None:
             return
         controller.words = self._words
         go_to = controller.arrange()
@@ -148,7 +148,7 @@ class CausesScreen(FilteredScreen):
 
     def keys(self) -> list[tuple[str, str, str]]:
         """Only what does something with what is shown."""
-        if self._nothing_ran and self.controller.found is None:
+        if self._nothing_ran and self.controller.decided_causes is None:
             return self.keys_without_runs()
         names, other = self.controller.key_names(self._row()), self.controller.looking.next().name
         keys = named_keys(self.SCOPE, names, self.agenteval.keymap)
@@ -247,7 +247,7 @@ class CausesScreen(FilteredScreen):
 
     def action_decide(self, decision: str) -> None:
         """Ask for a note, and do it."""
-        row, decided_causes = self._chosen(), self.controller.found
+        row, decided_causes = self._chosen(), self.controller.decided_causes
         if row is not None and decided_causes is not None:
             execution = decided_causes.causes.scope.execution_id
             ask("triage", self, row, decision, execution, partial(self._decided, decision, row))

@@ -58,7 +58,7 @@ class CausesController:
 
     def __init__(self) -> None:
         self.looking = CauseScope()
-        self.found: DecidedCauses | None = None  # None: not read yet
+        self.decided_causes: DecidedCauses | None = None  # None: not read yet
         self.rows = CauseRows([])
         self.only_open = False
         self.words = ""
@@ -79,19 +79,19 @@ class CausesController:
 
     def look_at(self, looking: CauseScope) -> None:
         """Other runs are looked at, from their first cause on."""
-        self.looking, self.found, self._chosen, self._go_to = looking, None, ("", "", 0), ""
+        self.looking, self.decided_causes, self._chosen, self._go_to = looking, None, ("", "", 0), ""
 
     def leave_project(self) -> None:
         """The runs of other projects are wanted."""
-        self.looking, self.found, self.rows = self.looking.of_no_execution(), None, CauseRows([])
+        self.looking, self.decided_causes, self.rows = self.looking.of_no_execution(), None, CauseRows([])
 
     def take(self, decided_causes: DecidedCauses) -> None:
         """These are the causes now."""
-        self.found, self._shown = decided_causes, ("", "")
+        self.decided_causes, self._shown = decided_causes, ("", "")
 
     def arrange(self) -> str | None:
         """Rebuild the rows. The key of the row that the cursor is to go to; "": the first; None: it stays."""
-        decided_causes = self.found
+        decided_causes = self.decided_causes
         if decided_causes is not None:
             rows = rows_of(decided_causes.causes, decided_causes.decided, only_open=self.only_open, words=self.words)
             self.rows = CauseRows(rows)
@@ -152,9 +152,9 @@ class CausesController:
     def heading(self, width: int, narrow: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """The left and right texts of the title; below `narrow` cells it says less."""
         cells = [*tab_cells(CAUSE_TABS, "causes", width, 0)[0], ("  ", "")]
-        if self.found is None:
+        if self.decided_causes is None:
             return tuple(cells), ()
-        causes = self.found.causes
+        causes = self.decided_causes.causes
         cells.append((causes_text(causes), "bold failed" if causes.failed else "bold passed"))
         if self.words:
             cells.append((f"   “{one_line(self.words, 30)}”", ""))
@@ -163,14 +163,14 @@ class CausesController:
         cells.append((f"   {self.looking.words(causes.scope, short=width < narrow)}", "dim"))
         if causes.scope.before_words and width >= narrow:
             cells.append((f", compared with {causes.scope.before_words}", "dim"))
-        waiting = sum(row.is_open for row in rows_of(causes, self.found.decided))
+        waiting = sum(row.is_open for row in rows_of(causes, self.decided_causes.decided))
         return tuple(cells), ((f"{waiting} open", "bold" if waiting else "dim"),) if causes.groups else ()
 
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
-        if self.found is None:
+        if self.decided_causes is None:
             return [(), (("  looking for causes …", "dim"),)]
-        return no_causes(self.found.causes, words=bool(self.words), only_open=self.only_open)
+        return no_causes(self.decided_causes.causes, words=bool(self.words), only_open=self.only_open)
 
     def detail(self, row: CauseRow, width: int, now_ms: int) -> list[Line]:
         """The cause in full, with the run that is explained."""

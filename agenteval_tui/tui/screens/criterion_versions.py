@@ -96,10 +96,10 @@ class CriterionVersionsScreen(Sheet[str]):
 
     def __init__(self, versions: Versions) -> None:
         super().__init__()
-        self._found = versions
+        self._versions = versions
 
     def compose(self) -> ComposeResult:
-        versions = self._found
+        versions = self._versions
         subject = f"{one_line(versions.test_id, 60)} / {one_line(versions.criterion, 80)}"
         with SheetFrame(count(len(versions.versions), "version"), self._keys, subject=subject, width="large"):
             if versions.was_named or versions.current not in {version.hash for version in versions.versions}:
@@ -114,7 +114,7 @@ class CriterionVersionsScreen(Sheet[str]):
         self._show()
 
     def _about(self, width: int) -> list[Line]:
-        versions = self._found
+        versions = self._versions
         lines: list[Line] = []
         if versions.was_named:
             lines += paragraph(f"Renamed: it was {one_line(versions.was_named, 80)}.", width, "dim")
@@ -128,7 +128,7 @@ class CriterionVersionsScreen(Sheet[str]):
 
     def _keys(self) -> Keys:
         """What can be done with the chosen one."""
-        chosen, versions = self._chosen, self._found
+        chosen, versions = self._chosen, self._versions
         other = chosen is not None and chosen != versions.current
         names = ["restore"] if other else []
         # What is in the file may not have graded yet: then versions are compared with the newest one.
@@ -139,16 +139,14 @@ class CriterionVersionsScreen(Sheet[str]):
         chosen, base = self._chosen, self._base
         if chosen is None or chosen == base:
             return "text"
-        return (
-            f"changes from {short_hash(base)} {'(in the file now)' if base == self._found.current else '(the newest)'}"
-        )
+        return f"changes from {self._name_of_base}"
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Show what this version says."""
         self._show()
 
     def _show(self) -> None:
-        chosen, versions = self._chosen, self._found
+        chosen, versions = self._chosen, self._versions
         if chosen is None:
             return
         self.query_one(SheetFrame).retell()
@@ -164,18 +162,21 @@ class CriterionVersionsScreen(Sheet[str]):
     @property
     def _base(self) -> str:
         """What the chosen one is compared with: the one in the file, else the newest."""
-        versions = self._found
+        versions = self._versions
         return versions.current if versions.current in versions.texts else versions.versions[0].hash
+
+    @property
+    def _name_of_base(self) -> str:
+        which = "in the file now" if self._base == self._versions.current else "the newest"
+        return f"{short_hash(self._base)} ({which})"
 
     def _difference(self, chosen: str) -> list[str]:
         """From the one in the file (else the newest) to the chosen one; [] where that is the same."""
-        versions, base = self._found, self._base
-        which = "(in the file now)" if base == versions.current else "(the newest)"
-        named = f"{short_hash(base)} {which}", short_hash(chosen)
-        return text_difference(versions.texts[base], versions.texts[chosen], named)
+        texts = self._versions.texts
+        return text_difference(texts[self._base], texts[chosen], (self._name_of_base, short_hash(chosen)))
 
     def action_restore(self) -> None:
-        chosen, versions = self._chosen, self._found
+        chosen, versions = self._chosen, self._versions
         if chosen is None:
             return
         if chosen == versions.current:

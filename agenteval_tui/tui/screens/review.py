@@ -77,7 +77,7 @@ class ReviewScreen(FrameScreen):
     def reload(self) -> None:
         """Look what waits; what was done is done."""
         session = self.agenteval.session
-        store, review_filter = session.store, self.controller.wanted
+        store, review_filter = session.store, self.controller.review_filter
 
         def work() -> list[QueueItem]:
             return queue(store, replace(review_filter, projects=session.projects))
@@ -312,7 +312,7 @@ class ReviewScreen(FrameScreen):
     def action_include(self, what: str) -> None:
         """More, or less, in the queue."""
         self.controller.include(what)
-        review_filter = self.controller.wanted
+        review_filter = self.controller.review_filter
         added = {"failures": review_filter.failures, "disagreements": review_filter.disagreements}.get(
             what, bool(review_filter.sample)
         )

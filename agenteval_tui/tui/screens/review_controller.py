@@ -41,7 +41,7 @@ class ReviewController:
     """The state of the review: what waits, in order, and what was made of each thing before this one."""
 
     def __init__(self) -> None:
-        self.wanted = ReviewFilter()
+        self.review_filter = ReviewFilter()
         self.items: list[QueueItem] | None = None  # None: not read yet
         self.opened: ReviewItem | None = None  # None: not read yet, or its verdict is being written
         self.is_writing = False  # the verdict on what is shown
@@ -51,11 +51,11 @@ class ReviewController:
 
     def kept(self) -> dict[str, Any]:
         """What to know again at the next start."""
-        return {"failures": self.wanted.failures, "differing": self.wanted.disagreements}
+        return {"failures": self.review_filter.failures, "differing": self.review_filter.disagreements}
 
     def restore(self, stored: Mapping[str, Any]) -> None:
         """Take what an earlier start kept."""
-        self.wanted = ReviewFilter(failures=flag(stored, "failures"), disagreements=flag(stored, "differing"))
+        self.review_filter = ReviewFilter(failures=flag(stored, "failures"), disagreements=flag(stored, "differing"))
 
     # The queue
 
@@ -106,15 +106,15 @@ class ReviewController:
 
     def include(self, what: str) -> None:
         """More in the queue, or less: "failures", "disagreements", or another "sample"."""
-        review_filter = self.wanted
+        review_filter = self.review_filter
         if what == "sample":
-            self.wanted = replace(
+            self.review_filter = replace(
                 review_filter, sample=0 if review_filter.sample else SAMPLE, seed=review_filter.seed + 1
             )
         elif what == "failures":
-            self.wanted = replace(review_filter, failures=not review_filter.failures)
+            self.review_filter = replace(review_filter, failures=not review_filter.failures)
         else:
-            self.wanted = replace(review_filter, disagreements=not review_filter.disagreements)
+            self.review_filter = replace(review_filter, disagreements=not review_filter.disagreements)
 
     # Lines
 
@@ -135,9 +135,9 @@ class ReviewController:
         return tuple(cells), ((counts, "dim"),) if self._done or self.item else ()
 
     def _more(self) -> Iterator[tuple[str, bool]]:
-        yield "failures", self.wanted.failures
-        yield "results that differ from their label", self.wanted.disagreements
-        yield f"{SAMPLE} random runs", bool(self.wanted.sample)
+        yield "failures", self.review_filter.failures
+        yield "results that differ from their label", self.review_filter.disagreements
+        yield f"{SAMPLE} random runs", bool(self.review_filter.sample)
 
     def _counts(self) -> tuple[int, int]:
         labelled = sum(label_saved is not None for label_saved in self._done)

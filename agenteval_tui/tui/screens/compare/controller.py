@@ -110,7 +110,7 @@ class CompareController:
     """The state of the Compare screen. `row` in its methods is the one with the cursor."""
 
     def __init__(self) -> None:
-        self.found: Comparison | None = None  # None: nothing is compared yet
+        self.comparison: Comparison | None = None  # None: nothing is compared yet
         self.sides: Sides | None = None  # what was compared last, two versions left aside
         self.versions: Versions | None = None  # two versions of a criterion are compared
         self.rows: CompareRows | None = None
@@ -136,7 +136,7 @@ class CompareController:
         self._take(comparison)
 
     def _take(self, comparison: Comparison) -> None:
-        self.found, self._explained = comparison, ChangeReasons()
+        self.comparison, self._explained = comparison, ChangeReasons()
         self._regressions = regressions_of(comparison)
         self.newest, self.outdated = "", False
         self.arrange()
@@ -144,7 +144,7 @@ class CompareController:
     @property
     def of_versions(self) -> bool:
         """Whether two versions of a criterion stand beside each other: the outputs are the same."""
-        return self.found is not None and self.found.a.kind == "version"
+        return self.comparison is not None and self.comparison.a.kind == "version"
 
     @property
     def of_newest(self) -> bool:
@@ -160,7 +160,7 @@ class CompareController:
     @property
     def followed_newest(self) -> bool:
         """Was the execution on the right the newest one when it was compared?"""
-        return self.found is not None and not self.of_versions and self.newest in self.found.b.executions
+        return self.comparison is not None and not self.of_versions and self.newest in self.comparison.b.executions
 
     @property
     def news(self) -> str:
@@ -173,11 +173,11 @@ class CompareController:
     @property
     def waits(self) -> bool:
         """Are there runs on either side that have not ended?"""
-        return self.found is not None and bool(self.found.a.waiting or self.found.b.waiting)
+        return self.comparison is not None and bool(self.comparison.a.waiting or self.comparison.b.waiting)
 
     def swapped(self) -> Sides | Versions | str | None:
         """The left side to the right: what to compare then, or why that can't be; None: nothing is compared."""
-        comparison, sides, versions = self.found, self.sides, self.versions
+        comparison, sides, versions = self.comparison, self.sides, self.versions
         if versions is not None:
             return replace(versions, old=versions.new, new=versions.old)
         if sides is None or comparison is None:
@@ -197,7 +197,7 @@ class CompareController:
     @property
     def executions(self) -> Comparison | None:
         """The comparison, where its sides are executions."""
-        return None if self.of_versions else self.found
+        return None if self.of_versions else self.comparison
 
     def reference(self, side: str) -> str:
         """How the "left" or "right" side is named; "" if it is not an execution."""
@@ -208,7 +208,7 @@ class CompareController:
 
     def command(self) -> list[str] | None:
         """The command that prints this comparison; None: nothing is compared."""
-        comparison, sides, versions = self.found, self.sides, self.versions
+        comparison, sides, versions = self.comparison, self.sides, self.versions
         if versions is not None:
             name = f"{versions.test}/{versions.criterion}"
             return ["agenteval", "criterion", name, "--compare", short_hash(versions.old), short_hash(versions.new)]
@@ -222,8 +222,8 @@ class CompareController:
 
     def arrange(self) -> None:
         """Rebuild the rows: those that have the words, unchanged tests only where `everything` is shown."""
-        if self.found is not None:
-            rows = rows_of(self.found, everything=self.everything, words=self.words)
+        if self.comparison is not None:
+            rows = rows_of(self.comparison, everything=self.everything, words=self.words)
             self.rows = CompareRows(rows, self._explained.attributed, versions=self.of_versions)
 
     def row_at(self, index: int) -> CompareRow | None:
@@ -233,9 +233,9 @@ class CompareController:
     def go_to_test(self) -> str:
         """The first row of the test that was asked for ("" for none); one that did not change is shown for it."""
         test_key, self._test = self._test, None
-        if test_key is None or self.found is None or self.rows is None:
+        if test_key is None or self.comparison is None or self.rows is None:
             return ""
-        test_changes = [test for test in self.found.tests if (test.suite_key, test.test) == test_key]
+        test_changes = [test for test in self.comparison.tests if (test.suite_key, test.test) == test_key]
         if test_changes and all(test_change.state == "same" for test_change in test_changes) and not self.everything:
             self.everything = True
             self.arrange()
@@ -265,7 +265,7 @@ class CompareController:
         """What to explain now: the test under the cursor, with who changed the others `in_view`; who changed those that
         are listed; then their metrics, which are seen when the cursor comes to them. None: all are explained."""
         change_reasons = self._explained
-        flipped = [test for test in self.found.tests if test.pairs][:MOST] if self.found is not None else []
+        flipped = [test for test in self.comparison.tests if test.pairs][:MOST] if self.comparison is not None else []
         unattributed = [test for test in flipped if test.key not in change_reasons.attributed]
         if row is not None and row.change is not None and self.lacks_explanation(row):
             own = row.change.key
@@ -284,7 +284,7 @@ class CompareController:
 
     def take_explanation(self, of: Comparison, answer: ChangeReasons) -> bool:
         """What was found out of some tests. False: another comparison is shown by now."""
-        if self.found is not of:
+        if self.comparison is not of:
             return False
         self._explained.attributed.update(answer.attributed)
         self._explained.metrics.update(answer.metrics)
@@ -309,11 +309,11 @@ class CompareController:
 
     def head(self, width: int) -> list[Line]:
         """What is compared, and how it went as a whole."""
-        return head_lines(self.found, width, self.news) if self.found is not None else []
+        return head_lines(self.comparison, width, self.news) if self.comparison is not None else []
 
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
-        if self.found is None:
+        if self.comparison is None:
             return empty_state(PURPOSE, "Nothing is compared yet.")
         if self.words:
             return empty_state("", "No test or criterion matches these words.", "{everywhere.back}", "clear the filter")
@@ -322,9 +322,9 @@ class CompareController:
 
     def heading(self) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         """The left and right texts of the title."""
-        if self.found is None:
+        if self.comparison is None:
             return (), ()
-        counts = self.found.counts()
+        counts = self.comparison.counts()
         worse, better = counts.get("worse", 0), counts.get("better", 0)
         cells: list[Cell] = [(f"{count(worse, 'test')} worse", "bold failed" if worse else "dim")]
         cells += [("   ", ""), (f"{count(better, 'test')} better", "bold passed" if better else "dim")]
@@ -332,4 +332,4 @@ class CompareController:
             cells.append((f"   {count(mixed, 'test')} both ways", "bold review"))
         if self.words:
             cells.append((f"   “{one_line(self.words, 30)}”", ""))
-        return tuple(cells), ((count(len(self.found.tests), "test"), "dim"),)
+        return tuple(cells), ((count(len(self.comparison.tests), "test"), "dim"),)

@@ -117,7 +117,7 @@ class CompareScreen(FilteredScreen):
             self._pending = partial(self.open, sides, test)
             return
         session = self.agenteval.session
-        if self.controller.found is None:
+        if self.controller.comparison is None:
             self._list.set_empty([(), (("  comparing …", "dim"),)])
 
         def then(comparison: Comparison) -> None:
@@ -164,7 +164,7 @@ class CompareScreen(FilteredScreen):
         """Say that there is a newer execution than the one that is compared. `renew`: compare it, where that one was
         the newest."""
         controller, session = self.controller, self.agenteval.session
-        if controller.found is None or controller.of_versions:
+        if controller.comparison is None or controller.of_versions:
             return
 
         # The look that the key asked for may be replaced by the one of the screen's return.
@@ -187,7 +187,7 @@ class CompareScreen(FilteredScreen):
         if not self.controller.of_newest:
             self._look_for_newer(renew=True)
         elif not self.controller.waits:
-            self.open(Sides(), earlier=self.controller.found)
+            self.open(Sides(), earlier=self.controller.comparison)
 
     def action_reload(self) -> None:
         self.controller.place = self._list.cursor_key or ""
@@ -260,7 +260,7 @@ class CompareScreen(FilteredScreen):
         self._explain()
 
     def _failed(self, error: AgentevalError) -> None:
-        if self.controller.found is not None:
+        if self.controller.comparison is not None:
             self.agenteval.say_error(error)
             return
         self.add_class("nothing")
@@ -324,7 +324,7 @@ class CompareScreen(FilteredScreen):
     def _explain(self) -> None:
         """Find out who changed the next tests: the one under the cursor and those in view, then down the list."""
         in_view = filter(None, map(self.controller.row_at, self._list.in_view))
-        comparison, reasons_to_read = self.controller.found, self.controller.next_to_explain(self._row, in_view)
+        comparison, reasons_to_read = self.controller.comparison, self.controller.next_to_explain(self._row, in_view)
         if comparison is None or reasons_to_read is None:
             return
         if reasons_to_read.in_view and reasons_to_read.metrics == self._explaining and is_busy(self, "attribution"):
@@ -442,7 +442,7 @@ class CompareScreen(FilteredScreen):
 
     def action_baseline(self) -> None:
         """The right side's execution becomes the baseline of its tests."""
-        comparison = self.controller.found
+        comparison = self.controller.comparison
         if self.controller.of_versions:
             self.agenteval.say("These are versions, not executions. Press {compare.left} to choose executions.")
         elif comparison is not None:
@@ -452,7 +452,7 @@ class CompareScreen(FilteredScreen):
 
     def action_causes(self) -> None:
         """Why the right side's runs failed: decide about each cause once."""
-        comparison = self.controller.found
+        comparison = self.controller.comparison
         if comparison is not None and len(comparison.b.executions) == 1:
             self.agenteval.show_causes(comparison.b.executions[0])
         else:

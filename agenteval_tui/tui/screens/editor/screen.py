@@ -269,7 +269,7 @@ class EditorScreen(FrameScreen):
             return
         self._dataset = dataset
         if dataset.file:
-            self.ask(dataset.first_rows, lambda found: self.form_pane.show_dataset(*found), group="dataset")
+            self.ask(dataset.first_rows, lambda rows: self.form_pane.show_dataset(*rows), group="dataset")
         else:
             self.form_pane.show_dataset([], "")
 
@@ -482,10 +482,10 @@ class EditorScreen(FrameScreen):
         if self.controller.doc is None:
             return
 
-        def offer(found: list[Starter]) -> None:
-            by_name = {starter.metric: starter for starter in found}
+        def offer(offered: list[Starter]) -> None:
+            by_name = {starter.metric: starter for starter in offered}
             choices = [
-                (starter.metric, f"{starter.metric} · {starter.prototype_class}", starter.about) for starter in found
+                (starter.metric, f"{starter.metric} · {starter.prototype_class}", starter.about) for starter in offered
             ]
 
             def chosen(name: str | None) -> None:
@@ -571,7 +571,7 @@ class EditorScreen(FrameScreen):
             self.agenteval.say("Nothing is changed.")
         else:
             ask = partial(self._ask_and_save, doc)
-            self.ask(self.controller.errors_to_save, lambda found: ask(*found), group="save-check")
+            self.ask(self.controller.errors_to_save, lambda errors: ask(*errors), group="save-check")
 
     def _ask_and_save(self, doc: SuiteDocument, errors: list[str], fixable: bool) -> None:
         # As it is when that is answered.
@@ -614,7 +614,7 @@ class EditorScreen(FrameScreen):
         def answered(put_in: bool | None) -> None:
             if put_in:
                 rebased = partial(self.controller.rebased, doc)
-                self.ask(rebased, lambda found: self._save(doc, *found), group="reload")
+                self.ask(rebased, lambda rebased_edit: self._save(doc, *rebased_edit), group="reload")
 
         def ask(both: list[tuple[str, str, str]]) -> None:
             self.app.push_screen(FileConflictScreen(doc.loaded.path.name, diff, both=both), answered)

@@ -47,7 +47,7 @@ class ListRequest(Struct, frozen=True):
     """What to list: runs or executions that the filter lets through. `execution`: whose runs, None for all. Row ids of
     runs and of executions are marked, listed or not."""
 
-    wanted: RunFilter
+    run_filter: RunFilter
     runs: bool
     execution: ExecutionRow | None
     marked_runs: tuple[int, ...] = ()
@@ -67,7 +67,7 @@ class ListedRows(Struct, frozen=True):
 def read_list(session: Session, request: ListRequest, near: int, want: Callable[[int], None]) -> ListedRows:
     """The ids of all rows, and the rows of the first page and of page `near`. Other pages are asked of `want` when they
     are painted. Raises `AgentevalError`."""
-    store, run_filter = session.store, request.wanted
+    store, run_filter = session.store, request.run_filter
     if not run_filter.execution_id:
         run_filter = replace(run_filter, projects=session.projects)
     rows: Rows

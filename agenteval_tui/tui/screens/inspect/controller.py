@@ -500,7 +500,7 @@ class InspectController:
 
     def _restore_draft(self, key: DraftKey, saved: str) -> None:
         """An edit that an earlier start could not save is here again."""
-        draft = self.drafts.found(key) if key not in self._drafts and not self.is_new else None
+        draft = self.drafts.unsaved(key) if key not in self._drafts and not self.is_new else None
         if draft is None or draft[0].text == saved:
             return
         self._drafts[key] = draft[0]

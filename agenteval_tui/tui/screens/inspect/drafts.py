@@ -30,7 +30,7 @@ class ConfigDrafts:
         self.write = self._store.write
         self._looked: set[DraftKey] = set()
 
-    def found(self, key: DraftKey) -> tuple[Draft, int] | None:
+    def unsaved(self, key: DraftKey) -> tuple[Draft, int] | None:
         """What an earlier start left of this, and when (milliseconds since 1970); asked of each config once."""
         if key in self._looked:
             return None

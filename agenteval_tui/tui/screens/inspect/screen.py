@@ -254,7 +254,7 @@ class InspectScreen(FrameScreen):
         if not run:
             return
 
-        def there(_found: object) -> None:
+        def there(_: None) -> None:
             # Meanwhile another run may have been asked for.
             if self.controller.bench is None and self._restoring:
                 self.open_run(run, criterion=criterion, view=pane if pane in INSPECT_TABS else "transcript")
@@ -306,7 +306,7 @@ class InspectScreen(FrameScreen):
             if self.controller.bench is None:
                 self._show_nothing()
 
-        self.ask(work, lambda found: self._open(*found, how), group="open", failed=failed)
+        self.ask(work, lambda opened: self._open(*opened, how), group="open", failed=failed)
 
     def _open(self, loaded: LoadedRun, document: TranscriptDocument, how: InspectTarget) -> None:
         state = self.controller
@@ -353,11 +353,11 @@ class InspectScreen(FrameScreen):
         # A new one for each run: a key that waits for the run before must not be woken by this one.
         blame_known = self._blame_known = asyncio.Event()
 
-        def there(found: Blame) -> None:
+        def there(blame: Blame) -> None:
             blame_known.set()
             if state.bench is bench:
-                state.blame = found
-                self.transcript.show_blame(found, key_of("inspect.decisive", self.agenteval.keymap))
+                state.blame = blame
+                self.transcript.show_blame(blame, key_of("inspect.decisive", self.agenteval.keymap))
                 self._draw_heading()
 
         def failed(error: AgentevalError) -> None:
@@ -389,8 +389,8 @@ class InspectScreen(FrameScreen):
             failed = [row.id for row in rows if row.status in ("failed", "error")]
             return (failed or [row.id for row in rows] or [""])[0], failed
 
-        def there(found: tuple[str, list[str]]) -> None:
-            run, failed = found
+        def there(first: tuple[str, list[str]]) -> None:
+            run, failed = first
             if run and self.controller.bench is None and self._restoring:
                 how: InspectTarget = {"runs": failed} if failed else {}
                 self.open_run(run, **how)
@@ -745,12 +745,12 @@ class InspectScreen(FrameScreen):
         if bench is None:
             return
 
-        def made(written: tuple[str, str] | None) -> None:
+        def added(written: tuple[str, str] | None) -> None:
             if written is not None:
                 self._say(f"Added test {written[1]} to {Path(written[0]).name}. Press {{go.suites}} to see it.")
 
         def asked(runs: GoodRuns) -> None:
-            self.app.push_screen(sheet("make_test", runs, "run"), made)
+            self.app.push_screen(sheet("make_test", runs, "run"), added)
 
         self.ask(partial(self.agenteval.session.workspace.good_run, bench.run.id), asked, group="make_test")
 
@@ -770,10 +770,11 @@ class InspectScreen(FrameScreen):
             return  # a look may take longer than the time between two
         store, run = self.agenteval.session.store, self.shown_run
 
-        def there(found: tuple[list[str], ForkTree]) -> None:
-            self._forks.over(found[0])
+        def there(look: tuple[list[str], ForkTree]) -> None:
+            ended, tree = look
+            self._forks.over(ended)
             if self.shown_run == run and self.branches.shows_forks:
-                self._show_forks(found[1])
+                self._show_forks(tree)
 
         def failed(error: AgentevalError) -> None:
             self._forks.over(live)  # such as deleted: it is not looked for again
@@ -790,8 +791,8 @@ class InspectScreen(FrameScreen):
             return
         work = self.agenteval.session.workspace
 
-        def saved(found: tuple[Path, str]) -> None:
-            path, test = found
+        def saved(fork_test: tuple[Path, str]) -> None:
+            path, test = fork_test
             self._say(f"Saved as test {one_line(test, 60)} of {one_line(path.name, 80)}.")
 
         def kept(path: Path) -> None:
@@ -901,9 +902,9 @@ class InspectScreen(FrameScreen):
     def action_previous_evidence(self) -> None:
         self._show_next_evidence(self.transcript.view.previous_mark() is not None)
 
-    def _show_next_evidence(self, found: bool) -> None:
+    def _show_next_evidence(self, is_in_transcript: bool) -> None:
         result = self.controller.looked_at
-        if found:
+        if is_in_transcript:
             self._reveal("transcript")
         else:
             self._show_outside({mark.span for mark in marks_of([result] if result is not None else [])})
@@ -1310,7 +1311,7 @@ class InspectScreen(FrameScreen):
         if bench is None:
             return
 
-        def kept(given: LabelSaved) -> None:
+        def kept(_: LabelSaved) -> None:
             if state.bench is bench:
                 self._read_run(bench.run.id, criterion=name)
 

@@ -42,7 +42,7 @@ NOT_ASKED = (float("-inf"), 0)
 class EndNotice(Struct, frozen=True):
     """How an execution ended, in a sentence; whether it ended as it should."""
 
-    said: str
+    sentence: str
     severity: str
     finished: bool
 

@@ -118,11 +118,11 @@ class RunScreen(FrameScreen):
     # Watching
 
     def _find_live(self) -> None:
-        def found(live: list[Live]) -> None:
+        def watch_newest(live: list[Live]) -> None:
             if live and self.controller.watch is None:
                 self.attach(live[-1])
 
-        self.ask(live_executions, found, group="live")
+        self.ask(live_executions, watch_newest, group="live")
 
     def attach(self, live: Live, expected: Expected | None = None) -> None:
         """Watch an execution from now on, with everything since its start. `expected`: what its plan said."""
@@ -158,10 +158,10 @@ class RunScreen(FrameScreen):
         if self.is_current:
             # The header says how it ended; a note would lie over what the chosen run says.
             if notice.severity != "information":
-                self.agenteval.say(notice.said, severity=notice.severity)
+                self.agenteval.say(notice.sentence, severity=notice.severity)
         else:
             place = NotificationSource("execution", watch.live.execution)
-            self.agenteval.say(notice.said, severity=notice.severity, place=place)
+            self.agenteval.say(notice.sentence, severity=notice.severity, place=place)
         if notice.finished:
             self._say_changes(watch.live.execution)
         self._look_for_offer(watch.view)

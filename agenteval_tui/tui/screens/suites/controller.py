@@ -72,7 +72,7 @@ class FileChange(Struct, frozen=True):
         """What is being done: "copy one-2"."""
         return f"{_CHANGES[self.done][0]} {self.who}"
 
-    def said(self, written: int) -> str:
+    def sentence(self, written: int) -> str:
         """What was done, after this many of the files were written: "one-2 copied to a.suite.yaml"."""
         some = "" if written == len(self.files) else "Not all: "
         files = ", ".join(written_file.path.name for written_file in self.undo)
@@ -105,7 +105,7 @@ class SuitesController:
     def __init__(self) -> None:
         self.tree: SuiteTree | None = None  # None: the suites are still being read
         self.filter_text = ""
-        self.wanted = ""  # the row to go to when the suites have been read
+        self.row_to_show = ""  # the row to go to when the suites have been read
         self._restored: Mapping[str, Any] = {}  # what the last start kept, until they have been
         self._waiting: Callable[[], None] | None = None  # the action that was asked for before they had been
         self._runs: dict[str, TestRuns] = {}
@@ -157,7 +157,7 @@ class SuitesController:
         begun = sum(len(suite.summaries) for suite in overview.suites)
         self._before = tree.executions if on_samples and begun == 1 else set()
         self._began_without_runs = not tree.has_runs or bool(self._before)
-        if self.wanted:
+        if self.row_to_show:
             return None
         cursor = text(stored, "cursor")
         return cursor if any(row.key == cursor for row in tree.rows) else self._first_cursor(tree)
@@ -195,7 +195,7 @@ class SuitesController:
 
     def go_to_wanted(self) -> str:
         """The row that was asked for ("" for none), whatever was folded or filtered: it is shown now."""
-        test_key, self.wanted = self.wanted, ""
+        test_key, self.row_to_show = self.row_to_show, ""
         if test_key and self.tree is not None:
             self.tree.folded.discard(test_key.partition("\x1f")[0])
             if self.tree.query:
@@ -388,7 +388,7 @@ class SuitesController:
         """The change was made in this many of its files and can be undone. Returns what was done; "" for nothing."""
         if not change.undo:
             return ""
-        description = change.said(written)
+        description = change.sentence(written)
         self._undo = [*self._undo[1 - MOST_UNDONE :], (description, change.undo)]
         return description
 

@@ -153,7 +153,7 @@ class SuitesScreen(FrameScreen):
 
     def show_test(self, file: str, test: str) -> None:
         """Read the suites again and put the cursor on a test."""
-        self.controller.wanted = f"{file}\x1f{test}" if test else file
+        self.controller.row_to_show = f"{file}\x1f{test}" if test else file
         if self.controller.tree is not None:
             self.reload()
 
@@ -287,8 +287,8 @@ class SuitesScreen(FrameScreen):
 
         workspace = self.agenteval.session.workspace
 
-        def then(found: tuple[Findings, tuple[ForeignFile, ...]]) -> None:
-            self.controller.take_findings(*found)
+        def then(findings: tuple[Findings, tuple[ForeignFile, ...]]) -> None:
+            self.controller.take_findings(*findings)
             self._list.set_empty(self._empty_lines())
 
         self.ask(
