@@ -12,7 +12,7 @@ import click
 from agenteval_tui.agents.permission import NotTrustedError
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.standard_input import NAME, STDIN, only_once, standard_input_file
 from agenteval_tui.core import entry_points
@@ -59,6 +59,7 @@ def command(invocation: Invocation, /, files: tuple[Path, ...], to: Path | None,
     What a file says was expected (tau-bench's actions, Inspect's targets, promptfoo's assertions) grades the runs too.
     These criteria are marked as derived: they say why a run failed, and never change how it ended.
     """
+    allow_one_of("to", "as_json")
     only_once(*files)
     options = ImportOptions(**values)
     if STDIN not in files:

@@ -15,7 +15,7 @@ from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.display import one_line
@@ -95,10 +95,10 @@ def command(
     """
     if request and other and context.get_parameter_source("reference") is ParameterSource.DEFAULT:
         reference, other = other, ""  # `show --request 3 --diff RUN`
-    if request and (other or only_transcript or only_output):
-        raise AgentevalError(
-            "--request can't be used with other parts of a run, nor with another run", fix="leave out the others"
-        )
+    allow_one_of("request", "only_transcript", "only_output")
+    allow_one_of("other", "only_transcript", "only_output")
+    if request and other:
+        raise AgentevalError("--request can't be used with another run", fix="leave out one of the runs")
     if other == "" and not request:
         raise AgentevalError("--diff needs a run to compare with", fix="give --diff RUN, or --request N --diff")
     with invocation.store(to_look=True) as store:
@@ -107,8 +107,6 @@ def command(
             run = references.run(reference)
             return show_requests(invocation.out, store, run, request, only_changes=other is not None, as_json=as_json)
         if other:
-            if only_transcript:
-                raise AgentevalError("--transcript and --diff can't be used together", fix="give only one")
             return show_difference(
                 invocation.out, store, references.run(reference), references.run(other), as_json=as_json
             )
