@@ -190,6 +190,7 @@ async def _steer(live: Live, command: Command, reached: Callable[[ExecutionView]
             sent = False
             async for event in attachment:
                 view.apply(event)
+                # The first event is a snapshot: what is so already needs no command.
                 if reached(view):
                     return view
                 if not sent:

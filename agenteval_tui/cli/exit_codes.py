@@ -37,6 +37,7 @@ def exit_code(
     if fail_under is None:
         failed = counts.get("failed", 0) + counts.get("needs_review", 0) > 0
     else:
+        # A mean of floats may miss the gate that it reaches by its last digit.
         failed = pass_rate is not None and pass_rate < fail_under - 1e-12
         errors = errors or pass_rate is None
     failed = failed or gate_missed

@@ -117,6 +117,7 @@ def on_a_terminal() -> bool:
     return terminal and os.environ.get("TERM", "") != "dumb"
 
 
+# Each of these stands before the verb and behind it: what is not given behind it does not undo what was given before.
 def _set_db(context: click.Context, _: click.Parameter, value: Path | None) -> None:
     if value is not None:
         context.ensure_object(Invocation).db = value

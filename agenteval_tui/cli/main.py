@@ -103,6 +103,7 @@ def _options_end(arguments: Sequence[str]) -> int:
     """Where the verb is, or the first path: behind the options that stand before it."""
     end = 0
     while end < len(arguments) and arguments[end].startswith("-"):
+        # The one option before a verb that takes a word of its own.
         end += 2 if arguments[end] == "--db" else 1
     return end
 
@@ -169,6 +170,7 @@ def _run(invocation: Invocation, arguments: list[str]) -> int:
     try:
         result: Any = agenteval.main(args=arguments, prog_name="agenteval", standalone_mode=False, obj=invocation)
         invocation.out.flush()
+        # A plug-in's command may give anything, or nothing.
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as ended:
         return int(ended.exit_code)

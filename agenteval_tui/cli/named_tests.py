@@ -81,6 +81,7 @@ def named(paths: Sequence[Path]) -> Named:
     tests: list[TestAddress] = []
     for path in paths:
         file, mark, test = str(path).rpartition(_MARK)
+        # The mark may be in the name of a file that exists.
         if not mark or not file or not test or path.exists():
             whole.append(path)
         elif Path(file).expanduser().is_dir():
@@ -125,6 +126,7 @@ def concerns(problem: Problem, loaded: Iterable[LoadedSuite], tests: Sequence[st
         if str(suite.path) != problem.file or suite.suite is None:
             continue
         begins = sorted((suite.line_of(test_id), test_id) for test_id in suite.test_nodes)
+        # A problem belongs to the last test that begins above it; above the first test it concerns all.
         here = [test_id for line, test_id in begins if line <= problem.line]
         names = [name.rpartition(_MARK) for name in tests]
         own = {test.casefold() for file, _, test in names if not file or _is_file(file, suite)}

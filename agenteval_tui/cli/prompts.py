@@ -46,6 +46,7 @@ def choose(invocation: Invocation, question: str, answers: Sequence[str]) -> str
     """
     default = next(answer for answer in answers if answer[0].isupper())
     err = invocation.err
+    # What was printed on stdout belongs above the question, which is on stderr.
     invocation.out.flush()
     while True:
         err.line(question)

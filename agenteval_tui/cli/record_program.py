@@ -213,6 +213,7 @@ def replay_program(invocation: Invocation, options: Mapping[str, Any]) -> int:
         around = _surroundings(store, row, agents) if options["as_agent"] else None
         program = program if around is None else around.around(program)
         _name_servers_over_http(invocation, program)
+        # As in `_record_program`.
         find_program(program.argv[0], program.cwd, program.env)
         permission = _permission(invocation, options, program)
         plan = ask_permission(

@@ -44,6 +44,7 @@ def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
         folder = path.resolve().parent
         if not folder.is_dir():
             raise AgentevalError("there is no such folder for a report", where=str(folder), fix="make it first")
+        # `write_whole` writes beside the file and renames: the folder must take a new file.
         if not os.access(path if is_special(path) else folder, os.W_OK):
             raise AgentevalError("the report can't be written there", where=name, fix="check the permissions")
         if (other := kinds.setdefault(path.resolve(), kind)) and other != kind:
@@ -121,6 +122,7 @@ def _write(name: str, text: str) -> None:
     data = text.encode("utf-8", "backslashreplace")
     path = Path(name)
     if is_special(path):
+        # The file may be where stdout goes, such as /dev/stdout: what was printed comes first.
         sys.stdout.flush()
         with path.open("ab", buffering=0) as file:
             file.write(data)

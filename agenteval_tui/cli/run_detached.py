@@ -98,5 +98,6 @@ def watch_to_end(
     if watched.left:
         out.status("")
         return None
+    # Nothing for one that has ended. Of one whose process died, no run goes on.
     progress.view.lose()
     return finish(out, store, live.execution, progress, interrupted=watched.stops > 0)

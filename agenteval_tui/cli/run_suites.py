@@ -93,6 +93,7 @@ def resume(
     errors: bool = False,
 ) -> int:
     """Take an execution up again; gives the exit code."""
+    # As in `run_suites`: what can't be written or told is known before anything costs.
     check_reports(invocation, reports)
     check_address(invocation, ending.notify, trusted=options.trust)
     with invocation.store() as store:

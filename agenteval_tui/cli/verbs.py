@@ -121,6 +121,7 @@ def find_verb(name: str) -> click.Command | None:
     fix = f"update or uninstall {point.package}"
     try:
         verb = point.load()
+    # What a plug-in's module does when it is imported is unknown.
     except Exception as error:
         raise AgentevalError(f"the verb {name!r} can't be loaded: {error}", fix=fix) from error
     if not isinstance(verb, click.Command):
@@ -134,6 +135,7 @@ def find_verb(name: str) -> click.Command | None:
 def _with_examples(name: str, command: click.Command) -> click.Command:
     """The command, with its examples at the end of its help, and those of its parts."""
     examples = examples_text(name)
+    # A command is one object in a process, and may be found again.
     if examples not in (command.epilog or ""):
         command.epilog = "\n\n".join(part for part in (command.epilog, examples) if part)
     for word, part in command.commands.items() if isinstance(command, click.Group) else ():

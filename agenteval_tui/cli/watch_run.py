@@ -251,6 +251,7 @@ class _Session:
                     )
             case Saved(files=files, runs=runs):
                 out.status(f"{saved_text(files, self._folder)}: {count(runs, 'run')} …")
+            # The line of the change sums these up.
             case RunChecked():
                 pass
             case Checked(change=change):
@@ -317,6 +318,7 @@ def _keys(loop: asyncio.AbstractEventLoop, pressed: Callable[[str], None]) -> It
         for key in os.read(descriptor, 64).decode("utf-8", "replace"):
             pressed(key)
 
+    # Not raw: Ctrl-C must stay a signal.
     tty.setcbreak(descriptor)
     loop.add_reader(descriptor, read)
     try:

@@ -191,6 +191,7 @@ def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
         missed.append(f"--no-regressions: {many} ({named})")
     if gates.no_regressions and result.regressions.overall:
         missed.append(f"--no-regressions: {fell_text(result)}")
+    # As in `exit_codes.exit_code`: a difference of floats may exceed the limit that it keeps by its last digit.
     if gates.max_drop is not None and result.drop > gates.max_drop + 1e-12:
         rate = result.gating.overall.rate
         assert rate is not None

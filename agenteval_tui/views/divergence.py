@@ -101,6 +101,7 @@ def run_text(fork: BranchPoint, run: str) -> str:
     if own_branch is None:
         return ""
     others = [branch for branch in fork.branches if branch is not own_branch]
+    # A run on the best branch is told from the worst, any other run from the best; of equal rates the larger branch.
     counterpart = max(others, key=lambda node: (rate_of(node), node.number))
     if rate_of(own_branch) >= rate_of(counterpart):
         counterpart = min(others, key=lambda node: (rate_of(node), -node.number))

@@ -242,6 +242,7 @@ def rate_view(row: ExecutionRow, overall: OverallFigures, retries: int = 0) -> V
         lines.append(text((f"{row.status}: ", "warn"), one_line(row.message or "no reason given", 400)))
     if (rate := overall.pass_rate) is not None:
         beside = [f"{overall.errors:,} in error"] if overall.errors else []
+        # What early stopping saved has a line of its own below.
         beside += [line] if (line := without_verdict_text(replace(row, skipped=0, runs=row.runs - row.skipped))) else []
         line = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall.n, 'run')}", *beside])
         lines.append(text(line, (f"  ({numbers.interval_phrase(overall.interval, of='by test: ')})", "dim")))

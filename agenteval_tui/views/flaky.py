@@ -185,6 +185,7 @@ def suggestions_view(suggested: Sequence[VarianceComponent], until_ms: int | Non
             *(text(f"  {_command(component, options)}") for component in suggested),
         ]
     else:
+        # The end is exclusive: what ends at a midnight holds for the day before.
         until = (f"  until {numbers.date(until_ms - 1)}", "dim")
         lines = [text(("~ in quarantine: ", "warn"), one_line(_name(component), 100), until) for component in suggested]
     return (Paragraph(()), *paragraphs(lines))

@@ -12,6 +12,7 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.model import Column, Element, Paragraph, Row, Span, Table, Text, View, outcome_text, text
 
+# For types only: the workbench would load 107 modules more, for every view that has a label.
 if TYPE_CHECKING:
     from agenteval_tui.analysis.workbench import Agreement
 

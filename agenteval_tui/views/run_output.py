@@ -86,6 +86,7 @@ def _agent_lines(transcript: Transcript) -> Iterator[OutputLine]:
         before = begun
         while begun < len(steps) and steps[begun].started_ms <= piece.at_ms:
             begun += 1
+        # Of several steps that began without output the last is named: the piece came in it.
         if begun > before:
             yield OutputLine(step=steps[begun - 1].name)
         yield from _lines(piece)

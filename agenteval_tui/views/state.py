@@ -77,6 +77,7 @@ def _paired(was: Sequence[str], now: Sequence[str]) -> Iterator[StateRow]:
     if max(len(old), len(new)) > _COMPARED:
         yield from _changed_rows(old, new)
         return
+    # `autojunk` takes lines that come often in long texts, such as brackets of JSON, for no lines at all.
     for _, start, end, other, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if old[start:end] == new[other:last]:
             for line in old[start:end]:

@@ -228,6 +228,7 @@ def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
     figures = (Column(head, "right") for head in ("passed", "rate", "mean"))
     errors = Column("errors" if any(row.errors for row in listed) else "", "right")
     columns = (Column("test / criterion"), *figures, Column("0 scores 1"), errors)
+    # The labels tell all criteria apart, also from those that are not listed.
     rows = tuple(_score(score, name) for score, name in zip(listed, criterion_labels(scores), strict=False))
     remaining = len(scores) - len(listed)
     return Table(columns, rows, f"and {numbers.count(remaining, 'more criterion')}" if remaining else "")

@@ -64,6 +64,7 @@ def command(
     allow_one_of("as_json", "as_markdown")
     with invocation.store(to_look=True) as store:
         references = invocation.references(store)
+        # With A and two agents or variations, both sides are in A.
         if not b and not (a and (len(agents) > 1 or len(variations) > 1)):
             b = references.execution().id
         a, b = (reference if reference in ("", BASELINE) else _full_id(references, reference) for reference in (a, b))

@@ -91,6 +91,7 @@ def megabytes(size: float) -> str:
 def _health(path: Path) -> HistoryHealth:
     health = check_health(path)
     parts = space(path).parts if not health.problems else ()
+    # What an update, and what saving a damaged file, left there.
     beside = sorted(path.parent.glob(f"{path.name}.version-*")) + sorted(path.parent.glob(f"{path.name}.damaged-*"))
     rows = health.rows
     return HistoryHealth(

@@ -110,6 +110,7 @@ def _debug(
     code, session = run_to_end(make_run(program, plan.permission))
     if session.went_live and program.cassette is not None:
         invocation.note(f"the servers were asked from request {(session.missed_at or 0) + 1} on")
+    # The program's own code could be taken for one of ours: 2 is wrong use.
     return code if code in (0, 1, 3) else 1
 
 
@@ -123,6 +124,7 @@ def _recorded(invocation: Invocation, what: str) -> tuple[RunRow | None, Cassett
         try:
             return row, tape_of(store, row)
         except AgentevalError:
+            # Nothing was recorded of it: the model servers are asked.
             return row, None
 
 

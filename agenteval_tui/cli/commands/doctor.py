@@ -147,7 +147,7 @@ def _terminal(out: Output) -> Iterator[DoctorCheck]:
     message += f", inside {' and '.join(around)}" if around else ""
     if term in ("", "dumb"):
         yield DoctorCheck("terminal", "warning", message, "the app needs a terminal that is not dumb; verbs work")
-    elif (columns, lines) < _SMALLEST or lines < _SMALLEST[1]:
+    elif columns < _SMALLEST[0] or lines < _SMALLEST[1]:
         yield DoctorCheck("terminal", "warning", message, f"the app needs at least {_SMALLEST[0]}x{_SMALLEST[1]}")
     else:
         yield DoctorCheck("terminal", "ok", message)

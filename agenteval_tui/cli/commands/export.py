@@ -99,6 +99,7 @@ def _write(invocation: Invocation, file: Path, pieces: Iterator[str], force: boo
     if str(file) == "-":
         rest = ""
         for piece in pieces:
+            # What is only ASCII can neither act on a terminal nor be lost by its encoding.
             *lines, rest = (rest + _NOT_ASCII.sub(_escaped, piece)).split("\n")
             for line in lines:
                 invocation.out.plain_line(line)

@@ -66,6 +66,7 @@ def command(
     # What is typed and what is given as an option must both hold.
     both = outcomes
     if searched.outcomes:
+        # No run has the outcome "none": two conditions that exclude each other find nothing.
         both = tuple(outcome for outcome in searched.outcomes if not outcomes or outcome in outcomes) or ("none",)
     run_filter = replace(
         searched, outcomes=both, test_id=test_id, agent=agent, kind=kind or searched.kind, projects=invocation.projects

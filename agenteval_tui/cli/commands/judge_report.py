@@ -36,6 +36,7 @@ from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.event_loop import run_to_end
+from agenteval_tui.runs.judge_client import ROUNDS
 from agenteval_tui.runs.trust_check import check_asking
 
 _DIFFER = 5
@@ -218,7 +219,8 @@ def _print_replies(out: Output, store: Store, row: RunRow, result: CriterionResu
     stored = {reply.request.hash: reply for reply in store.replies(row.id)}
     replies = {key: question.reply for key, question in stored.items()}
     own, known_replies = [], dict[str, Any]()
-    for _ in range(3):  # what the criterion asks, question by question, as far as it was answered
+    # What the criterion asks, question by question, as far as it was answered.
+    for _ in range(ROUNDS):
         for request in checker.requests(transcript, row.variables, known_replies):
             if request.hash in stored:
                 own.append(stored[request.hash])

@@ -62,6 +62,7 @@ def start_at(invocation: Invocation, address: str) -> AppStart:
             return AppStart(db=invocation.db, screen="inspect", target=references.run(failure=True).id)
         try:
             row, criterion_name = references.either(address), ""
+        # Several have this name, so the name is right: it is not RUN/CRITERION.
         except AmbiguousError:
             raise
         except AgentevalError:

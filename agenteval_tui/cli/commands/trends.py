@@ -99,6 +99,7 @@ def command(
     span, now = window_ms(window), now_ms()
     query = TrendQuery(
         None if span is None else now - span,
+        # Runs of this millisecond count: the end is exclusive.
         until_ms=now + 1,
         by=by,  # type: ignore[arg-type]
         group=check_group(group) if group else "",
