@@ -67,7 +67,7 @@ def moment_ms(value: Any, zone: tzinfo | None = None) -> float | None:
     if not isinstance(value, str):
         return None
     try:
-        moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        moment = datetime.fromisoformat(value)
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp() * 1000
     except (ValueError, OverflowError, OSError):
         return None
