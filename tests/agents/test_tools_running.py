@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import enum
 import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jsonschema
 import pytest
@@ -17,7 +18,7 @@ from pydantic import BaseModel
 
 from agenteval_tui.agents.base import Printed
 from agenteval_tui.agents.permission import NOTHING, permission_for
-from agenteval_tui.agents.process.python_signature import describe
+from agenteval_tui.agents.process.python_signature import converted, describe
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox, tool_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import load_tools
@@ -161,6 +162,30 @@ def test_a_schema_holds_what_it_refers_to_and_no_class_within_itself() -> None:
     jsonschema.validate(right, parameters)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**right, "invoice": {"lines": [{"product": "x"}]}}, parameters)
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+def test_arguments_have_their_types_at_any_depth() -> None:
+    def reply(
+        comment: Comment, lines: list[Line], colours: dict[str, list[Colour]], best: Annotated[Line | None, "x"] = None
+    ) -> None: ...
+
+    answers = [{"text": "b", "quoted": {"text": "c"}}]
+    arguments = {
+        "comment": {"text": "a", "answers": answers},
+        "lines": [{"product": "x"}],
+        "colours": {"front": ["red"]},
+        "best": {"product": "y"},
+    }
+    assert converted(reply, arguments) == {
+        "comment": Comment("a", [Comment("b", quoted=Comment("c"))]),
+        "lines": [Line(product="x")],
+        "colours": {"front": [Colour.RED]},
+        "best": Line(product="y"),
+    }
 
 
 @pytest.mark.parametrize(

@@ -56,20 +56,7 @@ def describe(function: Any) -> dict[str, Any]:
 
 def converted(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments from JSON as the function's annotations want them: models, dataclasses and enums are made."""
-    values = dict(arguments)
-    hints = _hints(function)
-    for name, value in arguments.items():
-        hint = hints.get(name)
-        if typing.get_origin(hint) is not None:
-            hint = _without_none(hint)
-        if not isinstance(hint, type):
-            continue
-        if hasattr(hint, "model_validate"):
-            values[name] = hint.model_validate(value)
-        elif dataclasses.is_dataclass(hint) and isinstance(value, dict):
-            values[name] = hint(**value)
-        elif issubclass(hint, enum.Enum):
-            values[name] = hint(value)
+    values = _of_fields(function, arguments)
     try:
         inspect.signature(function).bind(**values)
     except TypeError as error:
@@ -77,6 +64,33 @@ def converted(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     except ValueError:  # a function written in C
         pass
     return values
+
+
+def _of_fields(owner: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a function or class, each as its annotation wants it."""
+    hints = _hints(owner)
+    return {name: _as_wanted(hints.get(name), value) for name, value in fields.items()}
+
+
+def _as_wanted(kind: Any, value: Any) -> Any:
+    kind = _without_none(kind)
+    inner = typing.get_args(kind)
+    if value is None:
+        return None
+    if hasattr(kind, "__metadata__"):  # Annotated
+        return _as_wanted(inner[0], value)
+    origin = typing.get_origin(kind) or kind
+    if not isinstance(origin, type) or type(kind).__name__ == "UnionType":
+        return value  # of several types none is chosen
+    if hasattr(origin, "model_validate"):
+        return origin.model_validate(value)
+    if dataclasses.is_dataclass(origin) and isinstance(value, dict):
+        return origin(**_of_fields(origin, value))
+    if isinstance(value, list) and inner and origin is not tuple:
+        return [_as_wanted(inner[0], item) for item in value]
+    if isinstance(value, dict) and len(inner) == 2:
+        return {name: _as_wanted(inner[1], item) for name, item in value.items()}
+    return origin(value) if issubclass(origin, enum.Enum) else value
 
 
 def _schema_of(kind: Any, defs: dict[str, Any], within: tuple[type, ...] = ()) -> dict[str, Any]:
