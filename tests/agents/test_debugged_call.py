@@ -13,6 +13,8 @@ from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.protocol import request_document
 from agenteval_tui.transcripts.model import Message
 
+from .conftest import skip_without
+
 MESSAGES = [
     {
         "role": "assistant",
@@ -48,3 +50,39 @@ def test_what_a_tool_gave_is_shown(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(f"def agent(prompt):\n    return {MESSAGES!r}\n", "utf-8")
     lines = shown(tmp_path, "bot:agent").split("\n")
     assert [line for line in lines if line] == ["I look.", '-> find {"q": "socks"}', "<- 3 pairs", "There are 3."]
+
+
+AGENTS = """
+from agents import Agent, ModelResponse, Usage, function_tool, set_tracing_disabled
+from agents.models.interface import Model
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+set_tracing_disabled(True)
+
+class Fake(Model):
+    calls = 0
+    async def get_response(self, *args, **named):
+        self.calls += 1
+        if self.calls == 1:
+            call = ResponseFunctionToolCall(arguments="{}", call_id="c", name="find", type="function_call")
+            return ModelResponse([call], Usage(), None)
+        text = ResponseOutputText(text="sorry", type="output_text", annotations=[])
+        message = ResponseOutputMessage(id="m", content=[text], role="assistant", status="completed", type="message")
+        return ModelResponse([message], Usage(), None)
+    def stream_response(self, *args, **named):
+        raise NotImplementedError
+
+@function_tool
+def find() -> str:
+    raise ValueError("db down")
+
+agent = Agent("shop", model=Fake(), tools=[find])
+"""
+
+
+def test_what_a_tool_raised_is_shown_where_the_framework_caught_it(tmp_path: Path) -> None:
+    skip_without("agents")
+    (tmp_path / "bot.py").write_text(AGENTS, "utf-8")
+    lines = shown(tmp_path, "bot:agent").split("\n")
+    line = 1 + next(n for n, text in enumerate(AGENTS.splitlines()) if "db down" in text)
+    assert f"   it raised ValueError: db down (bot.py:{line})" in lines

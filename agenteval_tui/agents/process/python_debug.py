@@ -120,12 +120,22 @@ def _show(event: dict[str, Any]) -> None:
     elif kind == "tool_result":
         # `error` says whether the tool failed; of one that raised it is the message itself.
         outcome = event["error"] if isinstance(event.get("error"), str) else event.get("result")
-        sys.stdout.write("<- " + _as_text(outcome) + "\n")
+        sys.stdout.write("<- " + _as_text(outcome) + "\n" + _raised(event.get("traceback")))
     elif kind == "error":
         sys.stdout.write("\n" + str(event.get("message")) + "\n")
     elif kind == "message_end":
         sys.stdout.write("\n")
     sys.stdout.flush()
+
+
+def _raised(told: Any) -> str:
+    """What a tool raised that its framework caught, with the last place in the project."""
+    if not told:
+        return ""
+    raised = told["exceptions"][0]
+    frames = [frame for frame in raised["frames"] if frame["project"]] or raised["frames"]
+    place = " (" + frames[-1]["file"] + ":" + str(frames[-1]["line"]) + ")" if frames else ""
+    return f"   it raised {raised['type']}: {raised['message']}{place}\n"
 
 
 def _as_text(value: object) -> str:
