@@ -72,7 +72,7 @@ def _of_fields(owner: Any, fields: dict[str, Any]) -> dict[str, Any]:
     return {name: _as_wanted(hints.get(name), value) for name, value in fields.items()}
 
 
-def _as_wanted(kind: Any, value: Any) -> Any:
+def _as_wanted(kind: Any, value: Any) -> object:
     kind = _without_none(kind)
     inner = typing.get_args(kind)
     if value is None:
