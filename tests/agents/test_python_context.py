@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, Optional
 
 import pydantic
 import pytest
@@ -38,7 +38,7 @@ class Plain:
         self.limit = limit
 
 
-def made(kind: type, how: dict[str, Any]) -> Any:
+def made(kind: Any, how: dict[str, Any]) -> Any:
     return python_context.made(kind, {"_how": how}, "m:x", "deps")
 
 
@@ -76,6 +76,14 @@ def test_a_function_that_makes_no_context_is_refused(value: Any, problem: str) -
 @pytest.mark.parametrize(("kind", "value"), [(Deps, Deps("x")), (Deps, Plain(1)), (Own, {"tone": "x"}), (int, 3)])
 def test_what_a_function_makes_is_taken(kind: type, value: Any) -> None:
     assert made(kind, {"made_context": value}) is value
+
+
+@pytest.mark.parametrize("kind", [Deps | None, Optional[Deps]])  # noqa: UP045 - both are written
+def test_a_context_that_need_not_be_there(kind: Any) -> None:
+    assert made(kind, {}) is None
+    assert made(kind, {"context": {"name": "x"}}) == Deps("x")
+    assert made(kind, {"made_context": Deps("y")}) == Deps("y")
+    assert made(Deps | Plain, {"context": {"limit": 3}}) == {"limit": 3}, "of several types none is chosen"
 
 
 @dataclasses.dataclass

@@ -106,9 +106,12 @@ def made(kind: Any, request: Request, target: str, what: str) -> object:
     value, ready = of(request)
     if kind in _PLAIN:
         return value
+    own = signature._without_none(kind)
+    if own is not kind and value is None:
+        return None
     # `Generic[int]` is no type; what it is made of is.
-    origin = typing.get_origin(kind) or kind
-    if not isinstance(origin, type):
+    origin = typing.get_origin(own) or own
+    if not isinstance(origin, type) or type(own).__name__ == "UnionType":
         return value
     if ready:
         if value is None or (type(value) in _JSON and not _is_typed_dict(origin) and not isinstance(value, origin)):
