@@ -396,6 +396,11 @@ def test_a_broken_function_is_an_error_also_when_negated(returned: str | Reply, 
     assert (result.outcome, result.score) == (Outcome.ERROR, None)
 
 
+def test_a_score_of_any_size_is_off_the_scale() -> None:
+    result = answered(python(), str(10**400))
+    assert [metric.code for metric in result.metrics] == ["unusable_return"]
+
+
 def test_a_function_must_be_named_properly() -> None:
     for name in ("checks", "checks:", "os.system('x'):y", "a b:c"):
         assert answered({"type": "Python", "function": name}).outcome is Outcome.ERROR

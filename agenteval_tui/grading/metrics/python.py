@@ -159,7 +159,7 @@ class Python(RemoteMetric):
         return UnusableError(code=Code.UNUSABLE_RETURN, **fields)
 
     def _score(self, score: Any) -> float:
-        if not isinstance(score, int | float) or not math.isfinite(score):
+        if not isinstance(score, int | float) or (isinstance(score, float) and not math.isfinite(score)):
             raise self._unusable("not a score", score)
         if not 0 <= score <= 1:
             raise self._unusable("off the scale", score)
