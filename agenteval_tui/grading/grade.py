@@ -98,12 +98,12 @@ def foreign_result(
 
     Without `passed`, a score of 1 passes. Without a score it is 1 or 0. With neither: needs_review.
     """
-    if score is not None and not math.isfinite(score):
+    if isinstance(score, float) and not math.isfinite(score):
         return unreadable_result(
             name, source=source, reason=f"the score is not a number: {score}; {reason}".rstrip("; ")
         )
     if score is not None:
-        score = min(1.0, max(0.0, float(score)))
+        score = float(min(1, max(0, score)))
     if passed is None and score is not None:
         passed = score >= 1.0 - 1e-9
     if passed is None:

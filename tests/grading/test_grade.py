@@ -183,6 +183,7 @@ def test_an_agent_that_did_not_finish_is_not_graded() -> None:
 
 def test_foreign_results() -> None:
     assert foreign_result("tau-bench reward", score=1.0, source="tau-bench").outcome is Outcome.PASSED
+    assert foreign_result("points", score=10**400, source="x").score == 1.0
     assert foreign_result("tau-bench reward", score=0.0, source="tau-bench").outcome is Outcome.FAILED
     assert foreign_result("x", passed=True, source="s").score == 1.0
     assert foreign_result("x", passed=False, score=0.7, source="s").outcome is Outcome.FAILED
