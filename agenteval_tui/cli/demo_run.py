@@ -7,8 +7,9 @@ from pathlib import Path
 
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.run_inline import execute
+from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_suites import load_for_run
+from agenteval_tui.cli.trust_prompt import plan_with_permission
 from agenteval_tui.core.errors import INFRASTRUCTURE, InfrastructureError
 from agenteval_tui.runs.plan.options import PlanOptions
 
@@ -16,7 +17,8 @@ from agenteval_tui.runs.plan.options import PlanOptions
 def run_samples(invocation: Invocation, samples: Path) -> int:
     """Run the suites in `samples` and say how to look into their failures. Gives the exit code: samples may fail."""
     with invocation.store() as store:
-        done = execute(invocation, store, load_for_run(invocation, (samples,), ()), PlanOptions(), quiet=False)
+        plan = plan_of(store, load_for_run(invocation, (samples,), ()), PlanOptions())
+        done = execute_plan(invocation, store, plan_with_permission(invocation, plan), quiet=False)
     if done.interrupted:
         return INTERRUPTED
     if done.execution.status != "finished":

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 
 from agenteval_tui.cli.attach_client import AttachResult, cancel, watch
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import RunReport, finish
-from agenteval_tui.cli.run_progress import ProgressState, RunProgress
+from agenteval_tui.cli.run_progress import progress_for
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
@@ -80,8 +79,7 @@ def watch_to_end(
 
     Ctrl-C cancels it, and with `leaves` only stops watching. `also` gets every event before it is shown.
     """
-    out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
-    progress = RunProgress(out, ProgressState.of(store), quiet=invocation.quiet, verbose=invocation.verbose)
+    progress = progress_for(invocation, store, silent=quiet)
 
     def take(event: Event) -> None:
         if also is not None:
@@ -96,8 +94,8 @@ def watch_to_end(
             raise
         watched = AttachResult(None)
     if watched.left:
-        out.status("")
+        progress.out.status("")
         return None
     # Nothing for one that has ended. Of one whose process died, no run goes on.
     progress.view.lose()
-    return finish(out, store, live.execution, progress, interrupted=watched.stops > 0)
+    return finish(store, live.execution, progress, interrupted=watched.stops > 0)

@@ -111,9 +111,10 @@ def _saved_text(row: ExecutionRow) -> str:
     return f"{ended:,} of {count(row.runs, 'run')} ended and {'is' if ended == 1 else 'are'} saved"
 
 
-def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> RunReport:
+def finish(store: Store, execution: str, progress: RunProgress, *, interrupted: bool) -> RunReport:
     """Print the last lines of an execution that has ended, and say how it did."""
     progress.close()
+    out = progress.out
     try:
         row = store.execution(execution)
     except AgentevalError as error:
@@ -146,11 +147,12 @@ def finish(out: Output, store: Store, execution: str, progress: RunProgress, *, 
     outcome = outcome_now(store, row, runs, overall.pass_rate)
     out.view(left_out_view(outcome.gating.left_out))
     out.view(gates_view(outcome.gates, missed_only=progress.quiet))
-    against = _against(out, store, row)
-    counts = dict(outcome.counts)
+    against = compare_to_baseline(store, row)
+    if against is not None:
+        out.view(against_view(against, db_option(store.path)))
     return RunReport(
         row,
-        counts=counts,
+        counts=dict(outcome.counts),
         pass_rate=outcome.pass_rate,
         interrupted=interrupted,
         all_left_out=outcome.all_left_out,
@@ -169,14 +171,6 @@ def _ab(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
         return ab_view(compare_ab(runs))
     except AgentevalError as error:
         return paragraphs([text(("A/B: ", "warn"), str(error))])
-
-
-def _against(out: Output, store: Store, row: ExecutionRow) -> BaselineResult | None:
-    """Compare it with the baseline by itself, and say what regressed."""
-    result = compare_to_baseline(store, row)
-    if result is not None:
-        out.view(against_view(result, db_option(store.path)))
-    return result
 
 
 def report(invocation: Invocation, store: Store, done: RunReport, reports: ReportFiles, ending: Ending) -> int:

@@ -8,10 +8,8 @@ from functools import partial
 
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_finish import RunReport, finish
-from agenteval_tui.cli.run_progress import ProgressState, RunProgress
-from agenteval_tui.cli.trust_prompt import plan_with_permission
+from agenteval_tui.cli.run_progress import RunProgress, progress_for
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
@@ -29,21 +27,12 @@ def plan_of(store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions) -
     return make_untrusted_plan(loaded, options, user_agents=load_agents(directories.config_dir()), store=store)
 
 
-def execute(
-    invocation: Invocation, store: Store, loaded: Sequence[LoadedSuite], options: PlanOptions, *, quiet: bool
-) -> RunReport:
-    """Plan and run in this process; prints unless `quiet`. Ctrl-C cancels, and everything that ended is kept."""
-    return execute_plan(
-        invocation, store, plan_with_permission(invocation, plan_of(store, loaded, options)), quiet=quiet
-    )
-
-
 def execute_plan(invocation: Invocation, store: Store, plan: Plan, *, quiet: bool) -> RunReport:
-    """Run a plan, with its permission, in this process."""
-    out = Output(invocation.out.stream, silent=True) if quiet else invocation.out
-    progress = RunProgress(out, ProgressState.of(store), quiet=invocation.quiet, verbose=invocation.verbose)
+    """Run a plan, with its permission, in this process; prints unless `quiet`. Ctrl-C cancels, and everything that
+    ended is kept."""
+    progress = progress_for(invocation, store, silent=quiet)
     _, interrupted = run_to_end(_run(plan, store, progress))
-    return finish(out, store, plan.execution_id, progress, interrupted=interrupted)
+    return finish(store, plan.execution_id, progress, interrupted=interrupted)
 
 
 async def _run(plan: Plan, store: Store, progress: RunProgress) -> tuple[Ended, bool]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
 
+from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output, Style, outcome_sign
 from agenteval_tui.core.display import both_ends, one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -95,7 +96,7 @@ class RunProgress:
         self.retries = 0
         self.quiet = quiet
         self._verbose = verbose
-        self._out = out
+        self.out = out
         self._state = progress_state
         self._clock = clock
         self._said = clock()
@@ -133,7 +134,7 @@ class RunProgress:
             if any(self._run(run).ended for run in test.runs):
                 self._print(test)
         self._next = len(self._tests)
-        self._out.status("")
+        self.out.status("")
         if self._dropped:
             many = "1 run was" if self._dropped == 1 else f"{self._dropped:,} runs were"
             sign, style = outcome_sign("cancelled")
@@ -168,7 +169,7 @@ class RunProgress:
 
     def _line(self, *parts: str | tuple[str, Style]) -> None:
         self._said = self._clock()
-        self._out.line(*parts)
+        self.out.line(*parts)
 
     def _retry(self, event: AttemptFailed) -> None:
         """The first retry for each reason is a line; all are counted."""
@@ -305,7 +306,7 @@ class RunProgress:
                 if ending := self._state.ending(alike[0].ref.run):
                     self._line("      ", (one_line(ending, 200), "warn"))
                 repeated = [result for result in results if why_not_observed(result) in told_before]
-                self._out.view(
+                self.out.view(
                     results_in_short([result for result in results if result not in repeated], missed=True, indent=6)
                 )
                 for result in repeated:
@@ -341,11 +342,11 @@ class RunProgress:
     def _status(self) -> None:
         if self.view.ended is not None or not self.view.total:
             return
-        if self._out.live:
+        if self.out.live:
             # Events come by the thousand a second: the figures are only counted for a line that is shown.
-            if self._out.status_due:
+            if self.out.status_due:
                 filled = _BAR * self.view.done // self.view.total
-                self._out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(self._figures()))
+                self.out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(self._figures()))
         elif self._clock() - self._said >= HEARTBEAT_S and not self.quiet:
             self._line(("  … ", "dim"), " · ".join(self._figures()))
 
@@ -360,6 +361,13 @@ class RunProgress:
             figures.append("1 retry" if self.retries == 1 else f"{self.retries} retries")
         figures += [f"{one_line(value.agent, 20)} throttled to {value.limit}" for value in self._throttled.values()]
         return figures
+
+
+def progress_for(invocation: Invocation, store: Store, *, silent: bool) -> RunProgress:
+    """The watcher of an execution of this history that prints as the user asked; `silent`: nothing, as stdout is a
+    document."""
+    out = Output(invocation.out.stream, silent=True) if silent else invocation.out
+    return RunProgress(out, ProgressState.of(store), quiet=invocation.quiet, verbose=invocation.verbose)
 
 
 _WORDS = (("running", "running"), ("failed", "failed"), ("error", "in error"))

@@ -19,10 +19,9 @@ from msgspec.structs import replace
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.named_tests import named, refuse_both
-from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_inline import plan_of
 from agenteval_tui.cli.run_options import ReportFiles
-from agenteval_tui.cli.run_progress import ProgressState, RunProgress
+from agenteval_tui.cli.run_progress import progress_for
 from agenteval_tui.cli.run_suites import load_for_run, options_of
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.cli.suites_given import paths_given
@@ -220,9 +219,7 @@ class _Session:
         """Run the tests, named by the keys of their suites and their ids."""
         plan = self._plans()
         plan = replace(plan, runs=tuple([run for run in plan.runs if (run.suite_key, run.ref.test) in tests]))
-        quiet = self._options.as_json
-        out = Output(self._out.stream, silent=True) if quiet else self._out
-        progress = RunProgress(out, ProgressState.of(self._store), quiet=self._invocation.quiet or quiet)
+        progress = progress_for(self._invocation, self._store, silent=self._options.as_json)
         await Host(plan, self._store, progress.apply).run()
 
     # What is printed

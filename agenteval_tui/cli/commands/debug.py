@@ -68,20 +68,6 @@ def command(
     An agent of the kind `command` gets its task on standard input, and keeps the terminal for its output. Hooks and
     services of the suite are not started. The exit code is 0 if the agent ended, 1 if it raised.
     """
-    return _debug(invocation, what, paths, listen=listen, agent=agent, live=live, trust=trust)
-
-
-def _debug(
-    invocation: Invocation,
-    what: str,
-    paths: Sequence[Path],
-    *,
-    listen: int | None,
-    agent: str | None,
-    live: bool,
-    trust: bool,
-) -> int:
-    """Make one run in the foreground; gives the exit code."""
     if listen is None and not sys.stdin.isatty():
         raise AgentevalError(_NO_TERMINAL, fix="use --listen, and attach your editor; or start this in a terminal")
     row, tape = _recorded(invocation, what)

@@ -148,15 +148,14 @@ def _show_run(out: Output, store: Store, row: RunRow, as_json: bool, only_transc
         out.view(run_head(row))
         out.line()
     for attempt in store.failed_attempts(row.id):
-        said = f"attempt {attempt.number} failed after {duration(attempt.duration_ms)}: {attempt.message}"
-        out.line((one_line(said), "warn"))
+        words = f"attempt {attempt.number} failed after {duration(attempt.duration_ms)}: {attempt.message}"
+        out.line((one_line(words), "warn"))
     print_transcript(out, transcript, results)
     if not only_transcript:
         out.view(lost_view(lost_from_sight(transcript, results), row.id, db_option(store.path)))
-    if not only_transcript and results:
-        out.line()
-        out.view(results_in_short(results))
-    if not only_transcript:
+        if results:
+            out.line()
+            out.view(results_in_short(results))
         for label in store.labels([row.id]):
             out.line((one_line(label_text(label)), "dim"))
         for feedback in store.feedback([row.id]):
