@@ -270,6 +270,13 @@ async def test_a_server_that_is_not_there_is_named(run_agent: Any, tmp_path: Pat
     assert "secret" not in error.fix
 
 
+async def test_a_server_whose_name_is_not_known_is_not_to_be_started(run_agent: Any, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(CLIENTS)
+    config = {"kind": "python", "callable": "mine:asks_later", "capture": "none"}
+    error = (await run_agent(config, "http://no-such-server.invalid")).events[-1].error
+    assert error.fix.startswith("the name of http://no-such-server.invalid is not known here: look at the network")
+
+
 async def test_what_an_error_was_raised_from_stands_in_its_line(run_agent: Any, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(CLIENTS)
     ran = await run_agent({"kind": "python", "callable": "mine:asks", "capture": "none"}, "http://127.0.0.1:1")

@@ -111,10 +111,12 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
             'templates such as "{{prompt}}" may be in it'
         )
     if address := clues.get("unreachable"):
-        return (
-            f"nothing answers at {address}: start that server, or correct its address where it is set; "
-            f".env: {env_files_in_words(environment.env_files)}"
+        what = (
+            f"the name of {address} is not known here: look at the network, or correct the address"
+            if clues.get("unknown")
+            else f"nothing answers at {address}: start that server, or correct its address"
         )
+        return f"{what} where it is set; .env: {env_files_in_words(environment.env_files)}"
     if clues.get("refused"):
         return (
             f"the server refused the key: correct it where it is set; .env: {env_files_in_words(environment.env_files)}"

@@ -44,8 +44,8 @@ def clues_of(error: BaseException, is_own: Callable[[str], bool]) -> dict[str, A
     """What an exception lacks in the environment, as far as its type, its fields and the code that raised it tell:
     {"module": name of a module that is not installed}, {"language": True} where the code may be for a newer Python,
     {"variables": [names that are not set]}, {"refused": True} where a server answered 401, {"unreachable": address}
-    of a server that is not there, {"state_key": name of what a graph's state has not}; {} if nothing. `is_own` tells
-    whether a file is the project's.
+    of a server that is not there, with {"unknown": True} where its name is not known, {"state_key": name of what a
+    graph's state has not}; {} if nothing. `is_own` tells whether a file is the project's.
     """
     try:
         chain = _chain(error)
@@ -59,15 +59,16 @@ def _unreachable(chain: list[BaseException]) -> dict[str, Any]:
     """Where nothing answers, if an HTTP client of the chain tells the address."""
     if not isinstance(chain[-1], (ConnectionError, socket.gaierror)):
         return {}
+    unknown = isinstance(chain[-1], socket.gaierror)
     for error in chain:
         url = getattr(getattr(error, "_request", None) or getattr(error, "request", None), "url", None)
         if url is not None:
             address = urllib.parse.urlsplit(str(url))
             # Without a name and a password that it may have.
-            return {"unreachable": address.scheme + "://" + address.netloc.rpartition("@")[2]}
+            return {"unreachable": address.scheme + "://" + address.netloc.rpartition("@")[2], "unknown": unknown}
         host, port = getattr(error, "host", None), getattr(error, "port", None)
         if host and port:
-            return {"unreachable": str(host) + ":" + str(port)}
+            return {"unreachable": str(host) + ":" + str(port), "unknown": unknown}
     return {}
 
 
