@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from failing import make
+from msgspec.structs import replace
 
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.causes_scope import CauseScope
@@ -48,6 +49,13 @@ def test_rows_say_shares_with_the_longest_bar_for_the_most_frequent(controller: 
     assert "%" not in lines[2]
     assert "smoke, refund" in plain(controller.rows.line(0, 140, focused=False)), "wide lists name the tests"
     assert all(width_of(controller.rows.line(0, width, focused=True)) <= width for width in (20, 40, 78, 200))
+
+
+def test_a_run_that_has_a_cause_twice_is_stepped_through_twice(controller: CausesController) -> None:
+    row = chosen(controller)
+    first, second, *_ = row.group.run_ids
+    twice = replace(row, group=replace(row.group, run_ids=(first, first, second)))
+    assert [controller.step(twice, 1) or controller.example(twice) for _ in range(2)] == [1, 2]
 
 
 def test_the_title_names_the_tabs_and_how_much_is_open(controller: CausesController) -> None:

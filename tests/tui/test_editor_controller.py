@@ -451,6 +451,13 @@ async def test_a_criterion_is_judged_on_recorded_runs_and_lent_to_inspect(sessio
     assert doc.chosen is not None
     assert doc.chosen.values["config_uxon"] == "{}"
     assert not editor.take_tried_config(lambda: replace(lent, config="[]"))  # it was taken back already
+    # Another one that is in no file yet is not the one before.
+    await judge()
+    editor.add_criterion(starter("Latency"))
+    await judge()
+    assert not shown[-1]
+    await judge()
+    assert shown[-1]
     # Without a criterion only the run stays.
     doc.form.criteria.clear()
     await judge()

@@ -114,6 +114,13 @@ def test_what_is_in_the_queue_beside_what_waits_is_said_and_kept(controller: Rev
     assert (controller.review_filter.sample, controller.review_filter.disagreements) == (0, True)
 
 
+def test_what_was_labelled_elsewhere_is_not_looked_at_any_more(controller: ReviewController) -> None:
+    first, second, third = ITEMS
+    assert controller.item == first
+    controller.take([second, third])
+    assert controller.item == second
+
+
 def test_reading_again_while_a_verdict_is_written_skips_nothing(controller: ReviewController) -> None:
     first, second, third = ITEMS
     controller.is_writing = True

@@ -54,6 +54,13 @@ def watched(controller: RunController, *happened: Any) -> list[str]:
     return changed
 
 
+def test_a_key_that_was_to_cancel_one_execution_does_not_count_for_the_next() -> None:
+    controller = RunController()
+    controller.cancel_asked = True
+    watched(controller)
+    assert not controller.cancel_asked
+
+
 def test_nothing_is_shown_until_the_plan_of_what_is_watched_is_there() -> None:
     controller = RunController()
     assert (controller.heading(100, 120), controller.bar_lines(80), controller.fact_lines(80)) == (((), ()), [()], [])

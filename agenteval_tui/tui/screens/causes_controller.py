@@ -115,6 +115,7 @@ class CausesController:
         runs = row.group.run_ids
         if signature != row.group.cause.signature or run not in runs:
             return 0
+        # A run is listed once for each of its results that has the cause.
         return number if number < len(runs) and runs[number] == run else runs.index(run)
 
     def example_to_read(self, row: CauseRow) -> Example | None:

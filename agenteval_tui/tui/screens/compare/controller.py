@@ -153,6 +153,7 @@ class CompareController:
 
     def note_newest(self, execution: str) -> bool:
         """This is the newest execution now. True: it differs from the newest when this was compared."""
+        # Versions of a criterion may be compared by the time that the history answers: they have no newest execution.
         before, self.newest = self.newest, self.newest or execution
         self.outdated = bool(before) and before != execution and not self.of_versions
         return self.outdated

@@ -189,6 +189,7 @@ class EditorController:
             return request
         if self.doc is not None:
             return OpenRequest.of(self.doc.key, focus=False)
+        # A test with a draft comes first: opening it is what offers the draft.
         first = next(iter(self._kept), self._last_open if self._last_open in known_keys else next(iter(keys), ""))
         return OpenRequest.of(first, focus=False) if first else None
 

@@ -69,6 +69,7 @@ class CriterionPreview:
             show(False)
             return
         number = trial.number(source)
+        # Criteria that are in no file yet have no source to tell them by.
         same = (self.source, self._place) == (source, place) and self.spec is not None
         # The run's verdict first: it is what the eye rests on.
         self.result = await self.alone(partial(trial.bench.judge, number, spec))

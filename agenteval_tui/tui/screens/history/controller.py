@@ -255,7 +255,7 @@ class HistoryController:
         rows.marked = self._marks[type(rows).__name__]
         of = type(rows), self.execution.id if self.execution else "", self._query, self.failed_only, all_projects
         before, self._listed = self._listed, of
-        return key, bool(before) and of != before and (key is None or rows.index_of(key) is None)
+        return key, of != before and (key is None or rows.index_of(key) is None)
 
     def search(self, words: str) -> None:
         """List what has these words and fields."""

@@ -48,6 +48,7 @@ def pair_reader(session: Session, run: str, other: str = "") -> Callable[[], Run
         if right is None:
             right = run_to_compare(left, repetitions(store, left, everywhere=True))
         if right is None:
+            # Of another variation, but asked the same.
             right = run_to_compare(left, [run for run in runs_to_choose(store, left) if run.row_key == left.row_key])
         if right is None:
             return None

@@ -246,6 +246,7 @@ class RunController:
         places = {run: place for place, run in enumerate(view.runs)}
         order = sorted(view.failures, key=places.__getitem__)
         chosen = None if self.follow else self.chosen(row)
+        # The last line offers this key for it: it goes there wherever the cursor is.
         if self.offer is not None and not self._offer_seen:
             return self.offer.run
         self.follow = False
