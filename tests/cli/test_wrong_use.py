@@ -306,6 +306,8 @@ WRONG: list[tuple[list[str], str]] = [
     (["trends", "--alert-feedback", "kind=7"], "--alert-feedback: '7' is not a number from 0 to 1"),
     (["trends", "--alert-below", "200%"], "--alert-below: '200%' is not a number from 0 to 1"),
     (["label", "good", "6"], "6 is not a rating from 1 to 5; a score needs --key"),
+    (["label", "good", "--key", "kind", "7"], "give one score from 0 to 1, such as 0.8, behind --key kind"),
+    (["label", "good", "--key", "kind", "nan"], "give one score from 0 to 1, such as 0.8, behind --key kind"),
     (["show", "--transcript", "--output"], "--transcript and --output can't be used together"),
     (["show", "--output", "--diff", "last"], "--output and --diff can't be used together"),
     (["show", "last", "--request", "1", "--output"], "--output and --request can't be used together"),

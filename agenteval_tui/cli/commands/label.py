@@ -144,8 +144,8 @@ def _feedback(
     if not key:
         raise click.UsageError("--score needs --key, which says what is scored: --key user_satisfaction")
     scores = [] if score is None else [score]
-    scores += [float(FiniteNumber(0, 1).convert(word, None, None)) for word in says if _number(word) is not None]
-    if not remove and (len(scores) != 1 or len(says) > 1 or (says and score is not None)):
+    scores += [number for word in says if (number := _number(word)) is not None]
+    if not remove and (len(scores) != 1 or len(says) > 1 or not 0 <= scores[0] <= 1):
         raise click.UsageError(f"give one score from 0 to 1, such as 0.8, behind --key {key}")
     with invocation.store() as store:
         row, criterion = invocation.references(store).address(reference)
