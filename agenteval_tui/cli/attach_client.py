@@ -75,6 +75,7 @@ async def _watch(live: Live, take: Callable[[Event], None], leaves: bool, stream
                 return last
         return None
 
+    # Both at once: who leaves must not wait for the next event, which may be minutes away.
     following = asyncio.create_task(follow())
     leaving = asyncio.create_task(left.wait())
     with handle_interrupt(loop, stop, at_hangup=False):  # the execution goes on in a process of its own
@@ -170,6 +171,7 @@ def cancel(live: Live) -> ExecutionView:
     Raises `AgentevalError` when it does not end.
     """
     view = steer(live, Command("cancel"), lambda view: view.ended is not None)
+    # It is listed until its process has gone: who cancels and starts again must not find the old one.
     until = time.monotonic() + GONE_S
     while time.monotonic() < until and any(execution.execution == live.execution for execution in live_executions()):
         time.sleep(0.01)

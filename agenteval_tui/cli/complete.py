@@ -48,6 +48,7 @@ def answer(words: Sequence[str]) -> list[str]:
         items = completer.get_completions(list(before), current)
     except AgentevalError:  # the words before it are wrong
         return [_NONE]
+    # click gives the value alone, and the shell replaces the whole word.
     option, equals, _ = current.partition("=")
     prefix = f"{option}=" if equals and option.startswith("-") else ""
     described: dict[str, str] = {}

@@ -111,6 +111,7 @@ class Output:
         What changes faster than a person reads is left out.
         """
         status_line = one_line(text, max(self.width - 1, 10)) if text else ""
+        # An empty text takes the line away at once: what is printed next must not stand beside it.
         if not self.live or status_line == self._status or (status_line and not self.status_due):
             return
         self._next_status = time.monotonic() + _STATUS_S

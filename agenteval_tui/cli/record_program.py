@@ -323,6 +323,7 @@ def _report(
     invocation: Invocation, store: Store, execution: str, recording: Recording, written: _Written, *, as_json: bool
 ) -> int:
     row = store.execution(execution)
+    # A recording is one run, whatever its program asked.
     (run,) = store.runs_of_execution(execution)
     replies, judged = store.judge_usage(execution)
     out = invocation.out

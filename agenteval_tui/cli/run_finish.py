@@ -86,6 +86,7 @@ class RunReport(Struct, frozen=True):
         if row.status == "failed" or self.broke:
             why = self.broke or row.message or "no reason given"
             raise InfrastructureError(f"the execution broke off: {why}; {_saved_text(row)}", fix=self._resume())
+        # Still running, and its watcher saw no end: its process died before it could say so.
         if row.status in ("interrupted", "running"):
             raise InfrastructureError(
                 f"the execution stopped unexpectedly: its process died; {_saved_text(row)}", fix=self._resume()

@@ -35,6 +35,7 @@ def suites_given(invocation: Invocation, paths: Sequence[Path]) -> tuple[list[Lo
     only_once(*paths)
     places = paths_given(paths)
     loaded, problems = check_suites([path for path in places if path != STDIN])
+    # Last: a path that is not there is refused before a person types a suite.
     if STDIN in places:
         loaded_suite, wrong = check_text(read_standard_input(invocation, "a suite"), Path(NAME))
         loaded.append(loaded_suite)

@@ -81,6 +81,7 @@ def _lines(causes: Causes, decided: Decided, options: str) -> Iterator[Paragraph
 
 
 def _group(group: CauseGroup, standing: TriageStatus | None, options: str) -> Iterator[Paragraph]:
+    # What is gone or decided needs nobody: it is listed, and stays in the background.
     is_open = group.trend != "gone" and not (standing is not None and standing.holds)
     yield Paragraph(
         text(

@@ -457,6 +457,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
                 file.write(text)
     except OSError as error:
         for path in written:
+            # Half of a sample does not run, and would keep the next `init` from writing all of it.
             path.unlink(missing_ok=True)
         raise InfrastructureError(
             f"this can't be written: {error.strerror}", where=str(error.filename or folder), fix="check the folder"
