@@ -80,7 +80,7 @@ _AT_ONCE = re.compile(
     r"|^for await|\.catch\(console",
     re.M,
 )
-_QUESTION = re.compile(r"\breadline\b[\s\S]*\.question\(")
+_READLINE = re.compile(r"\breadline\b")
 _CALLED = re.compile(r"^(\w+)\(", re.M)
 _NOT_RUN = frozenset(("build", "lint", "test", "format", "typecheck", "type-check", "clean", "postinstall", "prepare"))
 _MESSAGES = ("message", "prompt", "query", "question", "input", "text", "content")
@@ -216,7 +216,7 @@ def _agent(
             sign = Sign.SCRIPT
         question = node_words(text)
         # What `readline` reads counts when its line ends.
-        reads = "line" if _QUESTION.search(text) else "text"
+        reads = "line" if _asks_line(text) else "text"
         task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": reads}
         config = {"kind": "command", **task, "capture": "model", "answer": "model"}
     return FoundAgent(
@@ -308,6 +308,13 @@ def _http(port: int, path: str, text: str) -> dict[str, Any]:
 
 def _service(command: list[str], port: int) -> dict[str, Any]:
     return {"server": {"command": command, "ready": {"port": port}, "reuse_existing": True}}
+
+
+def _asks_line(text: str) -> bool:
+    """Whether a source asks by `readline`, which reads a line."""
+    # Not one pattern for both: where the second is missing, it would look for it behind each of the first.
+    match = _READLINE.search(text)
+    return match is not None and ".question(" in text[match.end() :]
 
 
 def _runs_at_once(text: str) -> bool:
