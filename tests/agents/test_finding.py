@@ -614,6 +614,12 @@ def test_nothing_is_run_or_followed(tmp_path: Path) -> None:
     assert not {name for name in set(sys.modules) - before if name.startswith(("loud", "pydantic_ai"))}
 
 
+def test_templates_of_a_generator_of_projects_are_passed_over(tmp_path: Path) -> None:
+    code = "from pydantic_ai import Agent\nagent = Agent('m', name='shop')\n"
+    files = {"templates/{{cookiecutter.name}}/agent.py": code, "shop/agent.py": code}
+    assert [agent.file for agent in agents_of(tmp_path, files)] == ["shop/agent.py"]
+
+
 def test_a_search_ends(tmp_path: Path) -> None:
     findings = find_agents(project(tmp_path, {"bot.py": OBJECTS["pydantic-ai"]}), seconds=-1)
     assert (findings.agents, findings.reason) == ((), "time")

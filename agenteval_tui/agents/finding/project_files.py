@@ -69,7 +69,9 @@ class ProjectFiles:
                 if entry.is_symlink():
                     continue
                 if entry.is_dir():
-                    if depth < _DEEPEST and not entry.name.startswith(".") and entry.name not in _SKIPPED:
+                    # What a generator of projects makes folders of is no project yet.
+                    is_template = "{{" in entry.name
+                    if depth < _DEEPEST and not (entry.name.startswith(".") or entry.name in _SKIPPED or is_template):
                         waiting.append((path, depth + 1))
                 elif entry.name.endswith(".ipynb"):
                     self.notebooks += 1
