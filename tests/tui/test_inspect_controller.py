@@ -414,6 +414,15 @@ async def test_a_new_criterion_goes_along_to_other_runs_and_is_never_saved_here(
         state.saving(person.editor)
 
 
+def test_a_criterion_that_is_lent_is_tried_whichever_test_was_open(person: Person, runs: list[str]) -> None:
+    person.open(runs[0])
+    assert person.state.bench is not None
+    person.state.bench.run = replace(person.state.bench.run, test_id="another")
+    spec = CriterionSpec("Mine", "TextResponse", '{"metrics": [{"type": "TextMatch", "contains": "SELECT"}]}')
+    person.open(runs[1], new=spec)
+    assert person.state.is_new
+
+
 def test_a_run_of_another_project_or_none_is_not_gone_back_to(person: Person, runs: list[str]) -> None:
     check_project(person.session, runs[0])
     with pytest.raises(AgentevalError):

@@ -281,6 +281,9 @@ def test_who_starts_on_samples_with_labelled_runs_is_told_what_to_do_all_the_sam
     controller.take_overview(Overview((ran, labelled)))
     assert controller.awaits_offer
     assert said(controller) == ""
+    again = SuitesController()
+    again.take_overview(Overview((ran, labelled)), on_samples=True)
+    assert said(again) == "", "samples that were run at an earlier start are nothing new"
 
 
 def test_what_is_run(controller: SuitesController, read: Overview) -> None:

@@ -63,6 +63,11 @@ def test_the_cursor_is_at_the_newest_runs_and_stays_at_its_time(controller: Tren
     assert "2026-11-19" in shown(controller.readout_lines(80)), "in another window, at the same time"
     assert controller.move(-100)
     assert controller.cursor == 0
+    controller.next_window(-1)
+    controller.outdate()
+    read(controller, store)
+    assert controller.window == "24h"
+    assert "2026-11-21" in shown(controller.readout_lines(80)), "its time is not in this window"
     assert not TrendsController().move(1), "nothing was read"
 
 

@@ -197,6 +197,7 @@ class TrendsController:
     def take_beside(self, beside: ComparisonSeries) -> None:
         """This is listed below the drawing, which has all measures now."""
         self._beside = beside
+        # While it was read, another window may have been drawn.
         if self.trend is not None and self.trend.bins == beside.trend.bins:
             self.trend = beside.trend
 

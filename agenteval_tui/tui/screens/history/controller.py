@@ -408,7 +408,7 @@ class HistoryController:
     def tests_of(self, row: ExecutionRow) -> list[TestOutcome] | None:
         """What is known of an execution's tests; None: nothing yet, or it may have changed."""
         before, tests = self._tests.get(row.id, (None, None))
-        return tests if before == row and row.status != "running" else None
+        return tests if before == row else None
 
     def take_tests(self, row: ExecutionRow, tests: list[TestOutcome]) -> bool:
         """The tests of an execution, which is the chosen one now. False: it is shown as it is already."""

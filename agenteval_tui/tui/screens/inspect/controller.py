@@ -234,6 +234,7 @@ class InspectController:
         reusable = self.around if run_id in self.around.runs and not runs else None
         new = how.get("new") or (self.new_criterion if reusable is not None else None)
         # Taken here: the thread that reads must not look at what the screen changes meanwhile.
+        # One that the Editor lends is tried whichever test was open before.
         of_test = self._draft_key()[:2] if self.bench is not None and how.get("new") is None else None
 
         def read() -> LoadedRun:
@@ -378,7 +379,7 @@ class InspectController:
 
     def edit(self, text: str) -> None:
         """The editor holds `text` now: remember it as a draft, unless it is what is saved."""
-        if self.bench is None or self._editing != self._draft_key():
+        if self.bench is None or self._editing is None:
             return
         if text == self.saved_text:
             self._drafts.pop(self._editing, None)
