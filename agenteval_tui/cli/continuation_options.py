@@ -41,10 +41,12 @@ def continuation_options(kind: type[ContinuationOptions], *, document: str) -> C
     """`--max-cost --concurrency --trust`, as `kind` declares them, and those of `Asking`. `document`: what the JSON
     document holds."""
     return option_group(
-        *(declared(kind, name) for name in ("max_cost", "concurrency", "trust")),
-        click.option("--price", is_flag=True, help="Print what it would cost, without asking the agent."),
-        click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask before it spends that."),
-        click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document: {document}."),
+        (
+            *(declared(kind, name) for name in ("max_cost", "concurrency", "trust")),
+            click.option("--price", is_flag=True, help="Print what it would cost, without asking the agent."),
+            click.option("--yes", "-y", "sure", is_flag=True, help="Do not ask before it spends that."),
+            click.option("--json", "as_json", is_flag=True, help=f"Print one JSON document: {document}."),
+        )
     )
 
 

@@ -25,32 +25,34 @@ FAIL_UNDER_TEST_OPTION = click.option(
 
 
 gate_options = option_group(
-    click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
-    click.option(
-        "--no-regressions",
-        is_flag=True,
-        help="Exit code 1 only when a test, a row or the whole regressed since the baseline.",
-    ),
-    click.option(
-        "--max-drop",
-        metavar="RATE",
-        help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
-    ),
-    click.option(
-        "--no-missing",
-        is_flag=True,
-        help="Exit code 1 when a test or row with a verdict in the baseline has none now.",
-    ),
-    click.option(
-        "--no-new-failures",
-        is_flag=True,
-        help="Exit code 1 when a test or row fails that the baseline doesn't have.",
-    ),
-    click.option(
-        "--set-baseline",
-        is_flag=True,
-        help="If the exit code is 0, make this execution the baseline of the tests that did not get worse.",
-    ),
+    (
+        click.option("--baseline", is_flag=True, help="Print the whole comparison with the baseline at the end."),
+        click.option(
+            "--no-regressions",
+            is_flag=True,
+            help="Exit code 1 only when a test, a row or the whole regressed since the baseline.",
+        ),
+        click.option(
+            "--max-drop",
+            metavar="RATE",
+            help="Exit code 1 only when the pass rate fell by more than this since the baseline (0.05 or 5%).",
+        ),
+        click.option(
+            "--no-missing",
+            is_flag=True,
+            help="Exit code 1 when a test or row with a verdict in the baseline has none now.",
+        ),
+        click.option(
+            "--no-new-failures",
+            is_flag=True,
+            help="Exit code 1 when a test or row fails that the baseline doesn't have.",
+        ),
+        click.option(
+            "--set-baseline",
+            is_flag=True,
+            help="If the exit code is 0, make this execution the baseline of the tests that did not get worse.",
+        ),
+    )
 )
 """`--baseline --no-regressions --max-drop --no-missing --no-new-failures --set-baseline`."""
 

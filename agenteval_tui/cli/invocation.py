@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -148,7 +148,7 @@ def _check_loudness(invocation: Invocation) -> None:
         raise AgentevalError("--quiet and --verbose can't be used together", fix="give only one")
 
 
-def option_group(*options: Callable[[F], F]) -> Callable[[F], F]:
+def option_group(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     """Several options as one decorator; the help lists them in this order."""
 
     def decorate(function: F) -> F:
@@ -160,36 +160,38 @@ def option_group(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 common_options = option_group(
-    click.option(
-        "-q",
-        "--quiet",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_quiet,
-        help="Print less: problems and the result, without progress, notes and hints.",
-    ),
-    click.option(
-        "-v",
-        "--verbose",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_verbose,
-        help="Print more: every run, the files read, and the time taken.",
-    ),
-    click.option(
-        "--debug",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_debug,
-        help="Show a traceback when the program fails.",
-    ),
-    click.option(
-        "--db",
-        type=click.Path(dir_okay=False, path_type=Path),
-        expose_value=False,
-        callback=_set_db,
-        help="The history file (default: AGENTEVAL_DB, else in your data folder).",
-    ),
+    (
+        click.option(
+            "-q",
+            "--quiet",
+            is_flag=True,
+            expose_value=False,
+            callback=_set_quiet,
+            help="Print less: problems and the result, without progress, notes and hints.",
+        ),
+        click.option(
+            "-v",
+            "--verbose",
+            is_flag=True,
+            expose_value=False,
+            callback=_set_verbose,
+            help="Print more: every run, the files read, and the time taken.",
+        ),
+        click.option(
+            "--debug",
+            is_flag=True,
+            expose_value=False,
+            callback=_set_debug,
+            help="Show a traceback when the program fails.",
+        ),
+        click.option(
+            "--db",
+            type=click.Path(dir_okay=False, path_type=Path),
+            expose_value=False,
+            callback=_set_db,
+            help="The history file (default: AGENTEVAL_DB, else in your data folder).",
+        ),
+    )
 )
 """`--quiet`, `--verbose`, `--debug` and `--db`, before the verb and behind it."""
 

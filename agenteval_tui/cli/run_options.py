@@ -38,26 +38,30 @@ class _ExecutorName(click.Choice):  # type: ignore[type-arg]  # before click 8.2
 
 
 limit_options = option_group(
-    *(declared(PlanOptions, name) for name in ("concurrency", "max_cost", "max_tokens")),
-    click.option("--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`)."),
-    declared(PlanOptions, "max_seconds", "--max-time", type=str),
-    FAIL_UNDER_OPTION,
-    FAIL_UNDER_TEST_OPTION,
-    gate_options,
-    click.option(
-        "--executor",
-        type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))),
-        default=None,
-        help="Where agents run: on this machine, or on a Dask cluster's workers (extra `dask`).",
-    ),
-    click.option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="The cluster's scheduler, tcp://HOST:PORT (default: DASK_SCHEDULER_ADDRESS).",
-    ),
-    click.option(
-        "--detach", is_flag=True, help="Start it in the background, print its id and exit; see `agenteval attach`."
-    ),
+    (
+        *(declared(PlanOptions, name) for name in ("concurrency", "max_cost", "max_tokens")),
+        click.option(
+            "--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`)."
+        ),
+        declared(PlanOptions, "max_seconds", "--max-time", type=str),
+        FAIL_UNDER_OPTION,
+        FAIL_UNDER_TEST_OPTION,
+        gate_options,
+        click.option(
+            "--executor",
+            type=_ExecutorName((LOCAL, *entry_points.own(EXECUTORS))),
+            default=None,
+            help="Where agents run: on this machine, or on a Dask cluster's workers (extra `dask`).",
+        ),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="The cluster's scheduler, tcp://HOST:PORT (default: DASK_SCHEDULER_ADDRESS).",
+        ),
+        click.option(
+            "--detach", is_flag=True, help="Start it in the background, print its id and exit; see `agenteval attach`."
+        ),
+    )
 )
 """`--concurrency`, the limits, the gates, `--detach`, and where agents run."""
 
@@ -71,13 +75,15 @@ REPORTS = {
 """The kinds of reports, and what the help says of the option of each."""
 
 report_options = option_group(
-    *(
-        click.option(
-            f"--{kind}", f"{kind}_file", metavar="FILE", help=description, shell_complete=completed_values.files
-        )
-        for kind, description in REPORTS.items()
-    ),
-    click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
+    (
+        *(
+            click.option(
+                f"--{kind}", f"{kind}_file", metavar="FILE", help=description, shell_complete=completed_values.files
+            )
+            for kind, description in REPORTS.items()
+        ),
+        click.option("--force", is_flag=True, help="Overwrite existing files, whatever they contain."),
+    )
 )
 """`--json --junit --csv --md --html --force`; the function gets them as `report_files`, for `ReportFiles.taken`."""
 

@@ -20,39 +20,41 @@ VOLATILE = ("uuid", "date-time", "date", "time", "hex", "id", "number")
 
 
 _proxy_options = option_group(
-    click.option(
-        "--mcp-config",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help="Also record the MCP servers in this file; PROGRAM's arguments must name it.",
-    ),
-    click.option("--ignore-system", is_flag=True, help="Ignore the system prompt in this comparison."),
-    click.option("--ready", type=int, default=-1, hidden=True),  # of `runs.client.start_verb`
-    click.option(
-        "--volatile",
-        multiple=True,
-        type=click.Choice(VOLATILE),
-        help="Ignore what matches this when comparing with recorded requests; may be repeated.",
-    ),
-    declared(ProxyOptions, "pace"),
-    declared(ProxyOptions, "max_cost"),
-    click.option(
-        "--upstream",
-        multiple=True,
-        metavar="NAME=URL",
-        help="The server of a provider (openai, anthropic, gemini, azure, groq), instead of the one in the "
-        "environment.",
-    ),
-    declared(ProxyOptions, "port"),
-    click.option(
-        "--trust",
-        is_flag=True,
-        help="Give PROGRAM the variables of .env, and let programs and Python functions in the suite's folder "
-        "grade the run.",
-    ),
-    click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr."
-    ),
+    (
+        click.option(
+            "--mcp-config",
+            type=click.Path(path_type=Path, dir_okay=False),
+            metavar="FILE",
+            help="Also record the MCP servers in this file; PROGRAM's arguments must name it.",
+        ),
+        click.option("--ignore-system", is_flag=True, help="Ignore the system prompt in this comparison."),
+        click.option("--ready", type=int, default=-1, hidden=True),  # of `runs.client.start_verb`
+        click.option(
+            "--volatile",
+            multiple=True,
+            type=click.Choice(VOLATILE),
+            help="Ignore what matches this when comparing with recorded requests; may be repeated.",
+        ),
+        declared(ProxyOptions, "pace"),
+        declared(ProxyOptions, "max_cost"),
+        click.option(
+            "--upstream",
+            multiple=True,
+            metavar="NAME=URL",
+            help="The server of a provider (openai, anthropic, gemini, azure, groq), instead of the one in the "
+            "environment.",
+        ),
+        declared(ProxyOptions, "port"),
+        click.option(
+            "--trust",
+            is_flag=True,
+            help="Give PROGRAM the variables of .env, and let programs and Python functions in the suite's folder "
+            "grade the run.",
+        ),
+        click.option(
+            "--json", "as_json", is_flag=True, help="Print one JSON document; the program's output goes to stderr."
+        ),
+    )
 )
 """What both verbs have."""
 
