@@ -75,6 +75,22 @@ LATER = AgentRequest(
 )
 
 
+CONTINUED = AgentRequest(
+    (
+        Message("system", "be kind"),
+        Message("user", "hello"),
+        Message("assistant", "let me see", tool_calls=(0, 1)),
+        Message("tool", "HATS", tool_call=0),
+        Message("tool", "none", tool_call=1),
+    ),
+    tool_calls=(
+        ToolCall("a", "find", {"q": "socks"}, "HATS", message=2),
+        ToolCall("b", "bad", {"x": 1}, "none", message=2),
+    ),
+)
+"""A run that is continued from the results of its tools."""
+
+
 @asynccontextmanager
 async def _by_way() -> AsyncIterator[dict[str, str]]:
     """With AGENTEVAL_BY_PROXY all models are asked by way of a proxy, as with `capture: auto`: nothing may be
@@ -111,6 +127,7 @@ async def play_all(
         for target in later:
             if target in played:
                 played[f"{target}, later"] = await play(host, f"{module}:{target}", LATER, **more)
+                played[f"{target}, continued"] = await play(host, f"{module}:{target}", CONTINUED, **more)
         truth = None
         with suppress(RaisedError):
             truth = await host.call("tool", f"{module}:truth", arguments={})
@@ -212,6 +229,23 @@ def assert_shop(played: Any, finish: str, authors: list[str | None]) -> None:
     assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (30, 7)
     assert (transcript.model, transcript.finish_reason) == ("m", finish)
     assert authors_of(transcript)[-2:] == authors
+
+
+def assert_continued(played: Played) -> None:
+    """It answered with the results that it was given, and called no tool again."""
+    assert played.raised == ""
+    transcript = played.transcript
+    assert [(call.id, call.result) for call in transcript.tool_calls] == [("a", "HATS"), ("b", "none")]
+    roles = [message.role for message in transcript.messages]
+    assert roles == ["system", "user", "assistant", "tool", "tool", "assistant"]
+    assert transcript.final_output not in ("", "let me see")
+
+
+def assert_not_continued(played: Played) -> None:
+    """What is asked with a prompt says that it would begin again, instead of that."""
+    assert "asked with a prompt" in played.raised
+    assert played.wrong
+    assert len(played.transcript.messages) == len(CONTINUED.messages)
 
 
 def assert_handed_over(played: Played, authors: list[str | None], first: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from framework_models import as_openai
-from framework_runs import ALLOWED, FOLDER, LATER, REQUEST, play_all
+from framework_runs import ALLOWED, FOLDER, LATER, REQUEST, assert_continued, play_all
 from msgspec.structs import replace
 from scripted import ScriptedServer
 
@@ -107,6 +107,9 @@ class TestPydanticAI:
         else:
             assert [usage.input_tokens, usage.output_tokens] == truth["usage"]
             assert (transcript.finish_reason, transcript.final_output) == ("length", truth["output"])
+
+    def test_a_run_that_is_continued_from_its_results(self, pydantic_ai: Any) -> None:
+        assert_continued(pydantic_ai[0]["agent, continued"])
 
     def test_a_later_turn(self, pydantic_ai: Any) -> None:
         transcript = pydantic_ai[0]["agent, later"].transcript
@@ -237,6 +240,9 @@ class TestLangGraph:
         assert langgraph[name].raised == ""
         assert langgraph[name].transcript.final_output == "3 pairs"
 
+    def test_a_run_that_is_continued_from_its_results(self, langgraph: Any) -> None:
+        assert_continued(langgraph["graph, continued"])
+
     def test_a_later_turn(self, langgraph: Any) -> None:
         transcript = langgraph["graph, later"].transcript
         assert [m.role for m in transcript.messages][:6] == [m.role for m in LATER.messages]
@@ -332,6 +338,9 @@ class TestOpenAIAgents:
         transcript = openai_agents[0][name].transcript
         assert authors_of(transcript) == ["desk", "shop", "shop"]
         assert [call.name for call in transcript.tool_calls] == ["transfer_to_shop", "find", "bad"]
+
+    def test_a_run_that_is_continued_from_its_results(self, openai_agents: Any) -> None:
+        assert_continued(openai_agents[0]["agent, continued"])
 
     def test_a_later_turn(self, openai_agents: Any) -> None:
         played = openai_agents[0]["agent, later"]

@@ -660,3 +660,16 @@ def test_what_is_no_request_is_said_and_ends_nothing(tmp_path: Path) -> None:
     assert child.returncode == 0
     assert [(one["id"], "raised" in one) for one in answers] == [(None, True), (None, True), (1, True), (2, False)]
     assert "this line is not a request" in answers[0]["raised"]
+
+
+@in_module_loop
+async def test_a_function_with_a_prompt_and_a_history_can_not_go_on_after_the_prompt(run_function: Run) -> None:
+    said = (Message("user", "hello"), Message("assistant", "", tool_calls=(0,)), Message("tool", "F", tool_call=0))
+    calls = (ToolCall("a", "find", {}, "F", message=1),)
+    error = (await run_function(python("gradio"), messages=said, tool_calls=calls)).transcript.error
+    assert error is not None
+    assert "can't continue a conversation after a result of a tool" in error.message
+    everything = await run_function(python("continues"), messages=said, tool_calls=calls)
+    assert [message["role"] for message in json.loads(everything.transcript.final_output)] == [
+        *("user", "assistant", "tool")
+    ]

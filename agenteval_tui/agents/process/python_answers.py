@@ -67,7 +67,8 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
         for parameter in parameters
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     )
-    history = pieces.before(request) if takes_more else request["messages"]
+    takes_history_too = any(parameter.name in HISTORY for parameter in parameters)
+    history = pieces.before(request) if takes_more and takes_history_too else request["messages"]
     # Where a parameter has the prompt by its name, no other one gets it for want of anything better.
     prompted = any(parameter.name in ("prompt", "request") for parameter in parameters)
     takes_prompt = prompted or any(

@@ -260,8 +260,10 @@ def _not_streamed(what: str) -> dict[str, Any]:
 
 
 async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
-    prompt = pieces.prompt_of(request, target)
-    history = _pydantic_history(pieces.before(request)) or None
+    # Without a prompt it answers to the results at the end of the history.
+    goes_on = pieces.goes_on(request)
+    prompt = None if goes_on else pieces.prompt_of(request, target)
+    history = _pydantic_history(pieces.conversation(request, target) if goes_on else pieces.before(request)) or None
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
     more = {} if deps is None else {"deps": deps}
     if hasattr(agent, "run_stream_events"):
@@ -326,11 +328,7 @@ def _pydantic_history(messages: list[dict[str, Any]]) -> list[Any]:
 
 async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     items: Any = []
-    messages = request["messages"]
-    # The option `input` takes the place of the last prompt.
-    if (request.get("_how") or {}).get("input") is not None:
-        messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
-    for message in messages:
+    for message in pieces.conversation(request, target):
         role = message.get("role")
         if role == "tool":
             result = {
@@ -517,7 +515,7 @@ async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) ->
     remembered = state.values.get("messages") if isinstance(state.values, dict) else None
     if not remembered:
         return messages
-    before = pieces.before(request)
+    before = messages[: pieces.prompt_place(request)]
     have = [_said(pieces.message_of(message, lambda *note: None)) for message in remembered]
     had = [_said(pieces.message_of(message, lambda *note: None)) for message in before]
     # Empty messages are those that only have calls: the conversation that was sent may lack them.

@@ -97,12 +97,36 @@ def field(holder: Any, name: str) -> Any:
 
 
 def before(request: Request) -> list[dict[str, Any]]:
-    """The messages before the last one of the user."""
+    """The messages before the last one of the user. Raises WrongTarget where the conversation goes on after that: who
+    asks with the prompt would begin again there."""
     messages: list[dict[str, Any]] = request["messages"]
-    last = max(
-        (number for number, message in enumerate(messages) if message.get("role") == "user"), default=len(messages)
-    )
-    return messages[:last]
+    if goes_on(request):
+        raise WrongTarget(
+            "this agent is asked with a prompt, so it can't continue a conversation after a result of a tool; fork the "
+            "run at a message of the user, or name a function that takes `messages`"
+        )
+    return messages[: prompt_place(request)]
+
+
+def goes_on(request: Request) -> bool:
+    """Whether answers follow the last prompt, as where a run is continued from a step."""
+    return prompt_place(request) < len(request["messages"]) - 1
+
+
+def prompt_place(request: Request) -> int:
+    """The place of the last message of the user; the number of messages where it has none."""
+    messages: list[dict[str, Any]] = request["messages"]
+    users = (number for number, message in enumerate(messages) if message.get("role") == "user")
+    return max(users, default=len(messages))
+
+
+def conversation(request: Request, target: str) -> list[dict[str, Any]]:
+    """All messages, with the option `input` in the place of the last prompt."""
+    messages: list[dict[str, Any]] = request["messages"]
+    if (request.get("_how") or {}).get("input") is None:
+        return messages
+    place = prompt_place(request)
+    return [*messages[:place], {"role": "user", "content": prompt_of(request, target)}, *messages[place + 1 :]]
 
 
 def refuse_answers(request: Request, target: str, way: str) -> None:

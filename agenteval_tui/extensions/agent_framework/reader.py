@@ -35,9 +35,8 @@ def runner(agent: Any, target: str) -> Run | None:
 
 async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     contexts.refuse(request, target, "an agent of Agent Framework takes no context")
-    asked = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
     updates: list[Any] = []
-    stream = agent.run(_messages(asked), stream=True)
+    stream = agent.run(_messages(pieces.conversation(request, target)), stream=True)
     try:
         async for update in stream:
             updates.append(update)

@@ -33,15 +33,14 @@ def runner(agent: Any, target: str) -> Run | None:
 
 
 async def _run(agent: Any, request: Request, target: str, workflow: bool) -> AsyncIterator[object]:
-    prompt = pieces.prompt_of(request, target)
     state = contexts.fields_of(request, target, "the state of the session")
     # A session of its own: the request brings all that was said.
     more: Any = {"session_id": uuid.uuid4().hex, **({"session_state": state} if state else {})}
     if workflow:
-        history: Any = pieces.with_history(request, prompt)
+        history: Any = pieces.with_history(request, pieces.prompt_of(request, target))
     else:
-        history = [*_history(pieces.before(request)), {"role": "user", "content": prompt}]
-        history = [importlib.import_module("agno.models.message").Message(**message) for message in history]
+        messages = _history(pieces.conversation(request, target))
+        history = [importlib.import_module("agno.models.message").Message(**message) for message in messages]
         # So that the last piece is the result, which `result_of` reads.
         more["yield_run_output"] = True
     async for event in agent.arun(history, stream=True, stream_events=True, **more):

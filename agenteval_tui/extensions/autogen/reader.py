@@ -31,7 +31,6 @@ def runner(agent: Any, target: str) -> Run | None:
 
 async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     contexts.refuse(request, target, "agents of AutoGen have no run context")
-    earlier = pieces.before(request)
     async with pieces.alone_async(agent):
         # The agent is the same for all requests, and would remember the one before.
         if hasattr(agent, "on_reset"):
@@ -41,9 +40,14 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
         context = getattr(agent, "model_context", None)
         history: Any = pieces.prompt_of(request, target)
         if context is not None and hasattr(context, "add_message"):
+            earlier = pieces.conversation(request, target)
+            if pieces.goes_on(request):
+                history = None
+            else:
+                earlier = pieces.before(request)
             for message in _history(earlier):
                 await context.add_message(message)
-        elif earlier:
+        else:
             # A team ends after so many messages, as a rule: what was said before is one with the prompt.
             history = pieces.with_history(request, history)
         async for piece in agent.run_stream(task=history, output_task_messages=False):

@@ -58,10 +58,7 @@ def _of_crew(crew: Any, target: str, request: Request) -> dict[str, Any]:
 
 def _messages(request: Request, target: str) -> list[dict[str, Any]]:
     contexts.refuse(request, target, "an agent of CrewAI takes no context; a crew takes it as its inputs")
-    if (request.get("_how") or {}).get("input") is None:
-        messages: list[dict[str, Any]] = request["messages"]
-        return messages
-    return [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
+    return pieces.conversation(request, target)
 
 
 def result_of(last: object) -> object:

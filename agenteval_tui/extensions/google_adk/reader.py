@@ -45,9 +45,17 @@ async def _run(agent: Any, request: Request, names: list[str], target: str) -> A
     # A new one for each request, which knows what the request says, and nothing else.
     session = await sessions.create_session(app_name=own.app_name, user_id="agenteval", state=state or None)
     name = getattr(own.agent, "name", None) or "model"
-    for event in _history(pieces.before(request), name, types):
+    if pieces.goes_on(request):
+        # The results of the last calls are what is new; the session has all before them.
+        events = list(_history(pieces.conversation(request, target), name, types))
+        answered = _last_results(events)
+        content = types.Content(role="user", parts=[part for event in answered for part in event.content.parts])
+        events = events[: len(events) - len(answered)]
+    else:
+        events = list(_history(pieces.before(request), name, types))
+        content = types.Content(role="user", parts=[types.Part(text=pieces.prompt_of(request, target))])
+    for event in events:
         await sessions.append_event(session, event)
-    content = types.Content(role="user", parts=[types.Part(text=pieces.prompt_of(request, target))])
     # Else each answer comes whole, and nobody sees it grow.
     mode = config.RunConfig(streaming_mode=config.StreamingMode.SSE)
     running = own.run_async(user_id="agenteval", session_id=session.id, new_message=content, run_config=mode)
@@ -79,6 +87,16 @@ def _history(messages: list[dict[str, Any]], name: Any, types: Any) -> Iterator[
             author = name if role in ("assistant", "tool") else "user"
             turn = types.Content(role="model" if role == "assistant" else "user", parts=parts)
             yield event(author=author, content=turn, invocation_id="before")
+
+
+def _last_results(events: list[Any]) -> list[Any]:
+    """The events with results of tools at the end. Raises WrongTarget where an answer is the last."""
+    place = len(events)
+    while place and events[place - 1].content.parts[0].function_response is not None:
+        place -= 1
+    if place == len(events):
+        raise pieces.WrongTarget("an agent of ADK can't continue after an answer; fork the run at another step")
+    return events[place:]
 
 
 def whole_of(piece: Any, streamed: bool) -> str:

@@ -42,8 +42,7 @@ def runner(agent: Any, target: str) -> Run | None:
 
 async def _run(agent: Any, request: Request, target: str) -> object:
     state = contexts.fields_of(request, target, "the state of the agent")
-    messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
-    return await agent.run_async(messages=_messages(messages), **state)
+    return await agent.run_async(messages=_messages(pieces.conversation(request, target)), **state)
 
 
 async def _run_pipeline(pipeline: Any, request: Request, target: str) -> PipelineResult:

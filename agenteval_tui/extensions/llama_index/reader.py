@@ -48,8 +48,10 @@ async def _run(workflow: Any, request: Request, target: str) -> AsyncIterator[ob
     if isinstance(inputs, dict):
         running = workflow.run(**dict(inputs, **more))
     elif agent:
-        history = list(_history(pieces.before(request)))
-        running = workflow.run(user_msg=pieces.prompt_of(request, target), chat_history=history, **more)
+        goes_on = pieces.goes_on(request)
+        prompt = None if goes_on else pieces.prompt_of(request, target)
+        history = list(_history(pieces.conversation(request, target) if goes_on else pieces.before(request)))
+        running = workflow.run(user_msg=prompt, chat_history=history, **more)
     else:
         own_request = request if inputs is None else dict(request, prompt=pieces.prompt_of(request, target))
         running = workflow.run(**dict(_inputs(workflow, own_request, target), **more))

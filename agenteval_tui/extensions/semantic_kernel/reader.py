@@ -49,7 +49,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
     fields = contexts.fields_of(request, target, "the kernel's arguments")
     functions: Any = importlib.import_module("semantic_kernel.functions")
     more = {"arguments": functions.KernelArguments(**fields)} if fields else {}
-    messages = [*pieces.before(request), {"role": "user", "content": pieces.prompt_of(request, target)}]
+    messages = pieces.conversation(request, target)
     intermediate: list[Any] = []
     failed: set[str] = set()
     # The filter of a function is not told which call it is for, and calls may run at the same time, each in a context

@@ -40,13 +40,15 @@ def runner(agent: Any, target: str) -> Run | None:
 
 
 async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
-    prompt = pieces.prompt_of(request, target)
+    goes_on = pieces.goes_on(request)
+    prompt = None if goes_on else pieces.prompt_of(request, target)
+    history = pieces.conversation(request, target) if goes_on else pieces.before(request)
     state = contexts.fields_of(request, target, "`invocation_state`")
     more = {"invocation_state": state} if state else {}
     async with pieces.alone_async(agent):
         # What its maker gave it stays; what this request says must not be in the next one.
         own = list(agent.messages)
-        agent.messages[:] = [*own, *_history(pieces.before(request))]
+        agent.messages[:] = [*own, *_history(history)]
         try:
             async for event in agent.stream_async(prompt, **more):
                 yield StreamEvent(event)

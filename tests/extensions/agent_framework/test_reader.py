@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from found_agents import assert_object_is_found
-from framework_runs import BAD, FIND, authors_of, calls_of, played_with_model, unseen_of
+from framework_runs import BAD, FIND, assert_continued, authors_of, calls_of, played_with_model, unseen_of
 
 FOLDER = Path(__file__).parent
 
@@ -48,6 +48,9 @@ class TestAgentFramework:
         assert authors_of(transcript) == ["first", "first", "second"]
         assert calls_of(transcript) == [FIND, BAD]
         assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (50, 9)
+
+    def test_a_run_that_is_continued_from_its_results(self, agent_framework: Any) -> None:
+        assert_continued(agent_framework[0]["agent, continued"])
 
     def test_what_holds_no_calls_says_so(self, agent_framework: Any) -> None:
         assert unseen_of(agent_framework[0], "text", "last_message") == [["text_only"], ["unread_calls"]]

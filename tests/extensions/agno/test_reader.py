@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from found_agents import assert_object_is_found
-from framework_runs import BAD, FIND, assert_shop, authors_of, calls_of, played_with_model, unseen_of
+from framework_runs import BAD, FIND, assert_continued, assert_shop, authors_of, calls_of, played_with_model, unseen_of
 
 from agenteval_tui.transcripts.model import Note
 
@@ -38,6 +38,9 @@ class TestAgno:
         assert_shop(played[name], "stop", ["shop", "shop"])
         assert truth["usage"] == [30, 7]
         assert truth["tools"] == [["find", {"q": "socks"}, False, '["socks"]'], ["bad", {"x": 1}, True, "no such x"]]
+
+    def test_a_run_that_is_continued_from_its_results(self, agno: Any) -> None:
+        assert_continued(agno[0]["agent, continued"])
 
     def test_the_last_piece_alone_says_nothing_of_calls(self, agno: Any) -> None:
         told = unseen_of(agno[0], *AGNO_ALONE)

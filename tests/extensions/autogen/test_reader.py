@@ -11,7 +11,9 @@ from framework_runs import (
     BAD,
     FIND,
     LATER,
+    assert_continued,
     assert_handed_over,
+    assert_not_continued,
     calls_of,
     named_apart,
     played_by,
@@ -64,6 +66,10 @@ class TestAutoGen:
 
     def test_the_results_may_be_the_answer(self, autogen: Any) -> None:
         assert autogen[0]["summing"].transcript.final_output == '["socks"]\nno such x'
+
+    def test_a_run_that_is_continued_from_its_results(self, autogen: Any) -> None:
+        assert_continued(autogen[0]["agent, continued"])
+        assert_not_continued(autogen[0]["team, continued"])
 
     @pytest.mark.parametrize("name", ["agent", "team"])
     def test_a_later_turn(self, autogen: Any, name: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from found_agents import assert_object_is_found
 from framework_models import as_anthropic
-from framework_runs import authors_of, played_with_model
+from framework_runs import assert_not_continued, authors_of, played_with_model
 
 FOLDER = Path(__file__).parent
 
@@ -45,6 +45,9 @@ class TestClaudeAgentSDK:
         usage = transcript.usage
         assert ([usage.input_tokens, usage.output_tokens], usage.cost) == (truth["usage"], truth["cost"])
         assert truth["usage"] == [30, 7]
+
+    def test_a_run_that_is_continued_from_its_results(self, claude: Any) -> None:
+        assert_not_continued(claude[0]["options, continued"])
 
     def test_a_result_alone_holds_no_calls(self, claude: Any) -> None:
         for name in ("result", "answer_alone"):

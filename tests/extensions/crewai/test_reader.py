@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 from found_agents import assert_object_is_found
-from framework_runs import BAD, FIND, LATER, calls_of, named_apart, played_by, unseen_of
+from framework_runs import (
+    BAD,
+    FIND,
+    LATER,
+    assert_continued,
+    assert_not_continued,
+    calls_of,
+    named_apart,
+    played_by,
+    unseen_of,
+)
 
 from tests.agents.conftest import Run
 
@@ -44,6 +54,10 @@ class TestCrewAI:
         else:  # which call failed is in events, which a function that returns a result does not hear
             assert [note.code for note in transcript.notes] == ["left_out"]
             assert [c.id for c in transcript.tool_calls] == ["a", "b"]
+
+    def test_a_run_that_is_continued_from_its_results(self, crewai: Any) -> None:
+        assert_continued(crewai[0]["agent, continued"])
+        assert_not_continued(crewai[0]["crew, continued"])
 
     @pytest.mark.parametrize("name", ["agent", "crew"])
     def test_a_later_turn(self, crewai: Any, name: str) -> None:

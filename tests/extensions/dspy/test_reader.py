@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from found_agents import assert_object_is_found
 from framework_models import as_dspy
-from framework_runs import played_with_model, unseen_of
+from framework_runs import assert_not_continued, played_with_model, unseen_of
 
 FOLDER = Path(__file__).parent
 
@@ -41,6 +41,9 @@ class TestDSPy:
         assert truth["trajectory"]["tool_args_0"] == {"q": "socks"}
         if not alone:
             assert [transcript.usage.input_tokens, transcript.usage.output_tokens] == truth["usage"] == [40, 8]
+
+    def test_a_run_that_is_continued_from_its_results(self, dspy: Any) -> None:
+        assert_not_continued(dspy[0]["agent, continued"])
 
     def test_the_last_piece_alone_says_nothing_of_calls(self, dspy: Any) -> None:
         assert unseen_of(dspy[0], "answer_alone", "rewritten") == [["text_only"], ["unread_calls"]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from found_agents import assert_object_is_found
-from framework_runs import BAD, FIND, LATER, calls_of, named_apart, played_by, unseen_of
+from framework_runs import BAD, FIND, LATER, assert_continued, calls_of, named_apart, played_by, unseen_of
 
 from agenteval_tui.transcripts.model import Note, Usage
 from tests.agents.conftest import Run
@@ -50,6 +50,9 @@ class TestGoogleADK:
         assert [c.result for c in transcript.tool_calls] == ['["socks"]', '{"error": "no such x"}']
         assert (transcript.final_output, transcript.usage) == ("3 pairs", Usage(30, 7, 3, 1))
         assert (transcript.finish_reason, transcript.model) == ("max_tokens", "fake-1")
+
+    def test_a_run_that_is_continued_from_its_results(self, google_adk: Any) -> None:
+        assert_continued(google_adk[0]["agent, continued"])
 
     def test_a_later_turn(self, google_adk: Any) -> None:
         played, truth = google_adk

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from found_agents import assert_object_is_found
-from framework_runs import assert_shop, played_with_model
+from framework_runs import assert_continued, assert_shop, played_with_model
 
 FOLDER = Path(__file__).parent
 
@@ -39,6 +39,9 @@ class TestHaystack:
             ["find", {"q": "socks"}, False],
             ["bad", {"x": 1}, True],
         ]
+
+    def test_a_run_that_is_continued_from_its_results(self, haystack: Any) -> None:
+        assert_continued(haystack[0]["agent, continued"])
 
     def test_what_holds_no_calls_says_so(self, haystack: Any) -> None:
         played, _ = haystack

@@ -12,6 +12,7 @@ from framework_runs import (
     BAD,
     FIND,
     LATER,
+    assert_continued,
     assert_handed_over,
     calls_of,
     named_apart,
@@ -57,6 +58,9 @@ class TestLlamaIndex:
         assert calls_of(transcript) == [FIND, BAD]
         assert [c.result for c in transcript.tool_calls] == ['["socks"]', "no such x"]
         assert (transcript.final_output, transcript.usage) == ("3 pairs", Usage(30, 7))
+
+    def test_a_run_that_is_continued_from_its_results(self, llama_index: Any) -> None:
+        assert_continued(llama_index[0]["agent, continued"])
 
     def test_a_later_turn(self, llama_index: Any) -> None:
         played, truth = llama_index

@@ -45,6 +45,12 @@ class TestSemanticKernel:
         assert [note.code for note in transcript.notes] == (["left_out"] if alone else [])
         assert truth["calls"] == [["find", '{"q": "socks"}'], ["bad", '{"x": 1}']]
 
+    def test_a_run_that_is_continued_from_its_results(self, semantic_kernel: Any) -> None:
+        """It knows the results. The model of this test has other names for the tools, and calls them again."""
+        played = semantic_kernel[0]["agent, continued"]
+        assert played.raised == ""
+        assert [call.result for call in played.transcript.tool_calls[:2]] == ["HATS", "none"]
+
     @pytest.mark.parametrize("name", ANSWERS_ALONE)
     def test_answers_alone_hold_no_calls(self, semantic_kernel: Any, name: str) -> None:
         transcript = semantic_kernel[0][name].transcript

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from found_agents import assert_object_is_found
-from framework_runs import BAD, FIND, LATER, calls_of, named_apart, played_by, unseen_of
+from framework_runs import BAD, FIND, LATER, assert_not_continued, calls_of, named_apart, played_by, unseen_of
 
 from agenteval_tui.transcripts.model import Note, Usage
 from tests.agents.conftest import Run
@@ -76,6 +76,9 @@ class TestSmolagents:
     def test_the_last_piece_alone_says_nothing_of_calls(self, smolagents: Any) -> None:
         told = unseen_of(smolagents[0], *SMOLAGENTS_ALONE)
         assert told == [["unread_calls"], ["unread_calls"], ["text_only"], ["text_only"]]
+
+    def test_a_run_that_is_continued_from_its_results(self, smolagents: Any) -> None:
+        assert_not_continued(smolagents[0]["agent, continued"])
 
     def test_a_later_turn(self, smolagents: Any) -> None:
         played, truth = smolagents

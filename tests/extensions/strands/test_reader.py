@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from found_agents import assert_object_is_found
-from framework_runs import BAD, FIND, authors_of, calls_of, played_with_model, unseen_of
+from framework_runs import BAD, FIND, assert_continued, authors_of, calls_of, played_with_model, unseen_of
 
 from agenteval_tui.transcripts.model import Usage
 
@@ -37,6 +37,8 @@ def test_strands(strands: Any) -> None:
     later = played["agent, later"].transcript
     assert later.final_output == "3 pairs"
     assert ["user", ["toolResult"]] in truth["asked"][-2]
+    assert_continued(played["agent, continued"])
+    assert truth["asked"][-1][-2:] == [["user", ["toolResult"]]] * 2
     alone = played["result"].transcript
     assert alone.final_output == "3 pairs"
     assert [note.code for note in alone.notes] == ["unread_calls"]
