@@ -193,8 +193,7 @@ class References(Struct, frozen=True):
         return NothingHereError(self.projects, elsewhere, self.option)
 
     def _newest_failure(self) -> RunRow:
-        # Called for its error where nothing ran, and for what it says of newer executions elsewhere.
-        self._last()
+        newest = self._last()
         condition, values = runs_in(self.projects)
         run = self._one(
             f"SELECT id FROM runs WHERE {_FAILED} AND superseded = 0 AND {condition} ORDER BY id DESC LIMIT 1", *values
@@ -204,7 +203,10 @@ class References(Struct, frozen=True):
                 f"no stored run {'of this project ' if self.projects else ''}failed or ended in an error",
                 fix="`agenteval history --runs` lists them all",
             )
-        return self._run(run)
+        row = self._run(run)
+        if row.execution_id != (last := self._execution(newest).id):
+            self.say(f"no run of the newest execution {last} failed: this is a run of {row.execution_id}, before it")
+        return row
 
     def _of_execution(self, execution: int, *, failure: bool, any_run: bool) -> RunRow:
         failed = f"SELECT id FROM runs WHERE execution = ? AND {_FAILED} ORDER BY id DESC LIMIT 1"

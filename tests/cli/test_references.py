@@ -60,7 +60,7 @@ def test_why_and_open_find_the_same_run(cli: Any, db: Path, reference: str, run:
         (" smoke\t", "E2-001", "the newest run of smoke passed: this is run E2-001, the newest that failed"),
         ("refund", "E2-005", ""),
         ("E2-002", "E2-002", ""),  # who names a run means that one
-        ("", "E2-005", ""),
+        ("", "E2-005", "no run of the newest execution E3 failed: this is a run of E2, before it"),
         ("mood", "E3-000", ""),  # no run of it failed
     ],
 )
@@ -163,6 +163,30 @@ def test_without_a_failure_or_a_run_it_is_said(cli: Any, tmp_path: Path) -> None
     assert none.code == 2
     assert "no stored run failed" in none.err
     assert "E1-000" in cli("why", "last", "--db", db).out
+
+
+def test_a_failure_of_an_older_execution_is_said_to_be_one(cli: Any, tmp_path: Path) -> None:
+    suite, db = tmp_path / "one.suite.yaml", tmp_path / "h.db"
+    text = """
+name: One
+agent: played
+agents:
+  played: {kind: replay, transcripts: {t: [{role: user, content: hi}, {role: assistant, content: SAID}]}}
+tests:
+  - id: t
+    prompt: hi
+    criteria: [{name: Greets, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: ho}]}}]
+"""
+    executions = []
+    for said, code in (("no", 1), ("ho", 0)):
+        suite.write_text(text.replace("SAID", f'"{said}"'))
+        ran = cli("run", suite, "--db", db, "--json", "-")
+        assert ran.code == code
+        executions.append(ran.json("results")["execution"])
+    failed, passed = executions
+    why = cli("why", "--db", db)
+    assert f"no run of the newest execution {passed} failed: this is a run of {failed}, before it" in why.err
+    assert "newest execution" not in cli("why", "last", "--db", db).err
 
 
 def test_run_and_validate_take_the_current_folder(cli: Any, suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
