@@ -18,6 +18,7 @@ from test_node_clients import environment, program
 from agenteval_tui.agents.recording.cassette import of_documents
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import LINES, Answer, Exchange, Question, events_of
+from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.playback import OrderedPlayback
 from agenteval_tui.agents.recording.protocols import read_reply, read_request, used_by
 from tests.agents.conftest import skip_without
@@ -192,6 +193,15 @@ async def test_the_official_client_is_recorded_and_answered_from_its_tape(tmp_pa
     assert all(exchange.answer.streamed == (way == "streamed") for exchange in exchanges)
     playback = OrderedPlayback(exchanges)
     assert [playback.answer(exchange.question) for exchange in exchanges] == [each.answer for each in exchanges]
+
+
+def test_a_key_that_comes_in_two_lines_is_not_kept() -> None:
+    pieces = ("It is sk-plan", "ted-0123456789", " for you.")
+    answer = answer_of(*({"message": {"role": "assistant", "content": piece}} for piece in pieces), END)
+    clean = KeyRedactor({"sk-planted-0123456789"}).exchange(Exchange(CHAT, answer)).answer
+    reply = read_reply(CHAT, clean)
+    assert reply.message == {"role": "assistant", "content": "It is *** for you."}
+    assert "planted" not in str(clean) + "".join(clean.body)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")

@@ -51,6 +51,7 @@ _PIECES = frozenset(
         "reasoning_content",
         "refusal",
         "summary",
+        "response",
     )
 )
 
@@ -132,6 +133,10 @@ class _Event:
     def __init__(self, event: str) -> None:
         self.changed = False
         self._event = event
+        self._is_line = event.startswith("{")  # of a stream that has a JSON object on each
+        if self._is_line:
+            self._data = parsed_json(event)
+            return
         at = event.find("data:")
         self._at = at + 5
         is_event = (at >= 0 and event.count("data:") == 1) or event.lstrip().startswith(("data:", "event:"))
@@ -157,6 +162,8 @@ class _Event:
     def text(self) -> str:
         if not self.changed or self._data is None:
             return self._event
+        if self._is_line:
+            return f"{encoded(self._data)}\n"
         return f"{self._event[: self._at]} {encoded(self._data)}\n\n"
 
 
