@@ -21,7 +21,7 @@ from agenteval_tui.agents.models.stream import (
 
 
 class OllamaReply(ModelReply):
-    """One reply of Ollama: a stream of JSON objects, one a line, or the last of them alone."""
+    """One reply of Ollama: a stream with a JSON object on each line, or one object."""
 
     protocol = "Ollama"
 

@@ -261,9 +261,11 @@ def _not_streamed(what: str) -> dict[str, Any]:
 
 async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
     # Without a prompt it answers to the results at the end of the history.
-    goes_on = pieces.goes_on(request)
-    prompt = None if goes_on else pieces.prompt_of(request, target)
-    history = _pydantic_history(pieces.conversation(request, target) if goes_on else pieces.before(request)) or None
+    is_continued = pieces.is_continued(request)
+    prompt = None if is_continued else pieces.prompt_of(request, target)
+    history = (
+        _pydantic_history(pieces.conversation(request, target) if is_continued else pieces.before(request)) or None
+    )
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
     more = {} if deps is None else {"deps": deps}
     if hasattr(agent, "run_stream_events"):

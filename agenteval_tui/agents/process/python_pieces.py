@@ -97,10 +97,10 @@ def field(holder: Any, name: str) -> Any:
 
 
 def before(request: Request) -> list[dict[str, Any]]:
-    """The messages before the last one of the user. Raises WrongTarget where the conversation goes on after that: who
-    asks with the prompt would begin again there."""
+    """The messages before the last one of the user. Raises WrongTarget where answers follow it: an agent that is asked
+    with the prompt would begin again there."""
     messages: list[dict[str, Any]] = request["messages"]
-    if goes_on(request):
+    if is_continued(request):
         raise WrongTarget(
             "this agent is asked with a prompt, so it can't continue a conversation after a result of a tool; fork the "
             "run at a message of the user, or name a function that takes `messages`"
@@ -108,7 +108,7 @@ def before(request: Request) -> list[dict[str, Any]]:
     return messages[: prompt_place(request)]
 
 
-def goes_on(request: Request) -> bool:
+def is_continued(request: Request) -> bool:
     """Whether answers follow the last prompt, as where a run is continued from a step."""
     return prompt_place(request) < len(request["messages"]) - 1
 

@@ -41,7 +41,7 @@ async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[objec
         history: Any = pieces.prompt_of(request, target)
         if context is not None and hasattr(context, "add_message"):
             earlier = pieces.conversation(request, target)
-            if pieces.goes_on(request):
+            if pieces.is_continued(request):
                 history = None
             else:
                 earlier = pieces.before(request)

@@ -45,7 +45,7 @@ async def _run(agent: Any, request: Request, names: list[str], target: str) -> A
     # A new one for each request, which knows what the request says, and nothing else.
     session = await sessions.create_session(app_name=own.app_name, user_id="agenteval", state=state or None)
     name = getattr(own.agent, "name", None) or "model"
-    if pieces.goes_on(request):
+    if pieces.is_continued(request):
         # The results of the last calls are what is new; the session has all before them.
         events = list(_history(pieces.conversation(request, target), name, types))
         answered = _last_results(events)

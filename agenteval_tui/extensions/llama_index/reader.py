@@ -48,9 +48,9 @@ async def _run(workflow: Any, request: Request, target: str) -> AsyncIterator[ob
     if isinstance(inputs, dict):
         running = workflow.run(**dict(inputs, **more))
     elif agent:
-        goes_on = pieces.goes_on(request)
-        prompt = None if goes_on else pieces.prompt_of(request, target)
-        history = list(_history(pieces.conversation(request, target) if goes_on else pieces.before(request)))
+        is_continued = pieces.is_continued(request)
+        prompt = None if is_continued else pieces.prompt_of(request, target)
+        history = list(_history(pieces.conversation(request, target) if is_continued else pieces.before(request)))
         running = workflow.run(user_msg=prompt, chat_history=history, **more)
     else:
         own_request = request if inputs is None else dict(request, prompt=pieces.prompt_of(request, target))

@@ -40,9 +40,9 @@ def runner(agent: Any, target: str) -> Run | None:
 
 
 async def _run(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
-    goes_on = pieces.goes_on(request)
-    prompt = None if goes_on else pieces.prompt_of(request, target)
-    history = pieces.conversation(request, target) if goes_on else pieces.before(request)
+    is_continued = pieces.is_continued(request)
+    prompt = None if is_continued else pieces.prompt_of(request, target)
+    history = pieces.conversation(request, target) if is_continued else pieces.before(request)
     state = contexts.fields_of(request, target, "`invocation_state`")
     more = {"invocation_state": state} if state else {}
     async with pieces.alone_async(agent):
