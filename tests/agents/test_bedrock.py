@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import struct
 import zlib
@@ -18,10 +19,11 @@ from test_auto_capture import captured_of, paths_of, python
 from test_capture import WHOLE, run, told
 from test_node_clients import environment, program
 
-from agenteval_tui.agents.http.aws_events import AWS_EVENTS, events_in
+from agenteval_tui.agents.http.aws_events import AWS_EVENTS, events_in, read_events, write_events
 from agenteval_tui.agents.recording.cassette import of_documents
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.playback import OrderedPlayback
 from agenteval_tui.agents.recording.protocols import read_reply, read_request, used_by
 from tests.agents.conftest import skip_without
@@ -147,6 +149,30 @@ def test_any_bytes_are_read_as_far_as_they_are_events(noise: bytes, cut: int) ->
     whole = [*events_in(b"".join(events))]
     assert [*events_in(b"".join(events)[:cut])] == whole[: len([*events_in(b"".join(events)[:cut])])]
     assert [*events_in(b"".join(events) + noise)][: len(whole)] == whole
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_a_key_that_comes_in_two_events_is_not_kept(own: bool) -> None:
+    pieces = ("It is sk-plan", "ted-0123456789", " for you.")
+    if own:
+        chunks: list[dict[str, Any]] = [
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": piece}}
+            for piece in pieces
+        ]
+        chunks.insert(0, {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+        data = [event("chunk", {"bytes": base64.b64encode(json.dumps(chunk).encode()).decode()}) for chunk in chunks]
+    else:
+        data = [event("contentBlockDelta", {"delta": {"text": piece}, "contentBlockIndex": 0}) for piece in pieces]
+    answer = Answer(200, AWS_EVENTS, b"".join(data))
+    question = INVOKE if own else STREAM
+    clean = KeyRedactor({"sk-planted-0123456789"}).exchange(Exchange(question, answer)).answer
+    reply = read_reply(question, clean)
+    assert reply.message is not None
+    assert reply.message["content"] == "It is *** for you."
+    assert b"plan" not in clean.body
+    assert b"plan" not in b"".join(base64.b64decode(each) for each in re.findall(rb'"bytes": "([^"]+)"', clean.body))
+    assert KeyRedactor({"another-key-0123456789"}).exchange(Exchange(question, answer)).answer == answer
+    assert write_events(read_events(answer.body)) == answer.body
 
 
 def test_a_request_is_read_whole() -> None:

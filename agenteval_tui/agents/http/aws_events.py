@@ -10,9 +10,14 @@ import base64
 import binascii
 import json
 import struct
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.http.sse import ServerEvent
+from agenteval_tui.core.json_values import json_object
 
 AWS_EVENTS = "application/vnd.amazon.eventstream"
 _AROUND = 16  # bytes of an event beside headers and data
@@ -21,30 +26,71 @@ _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value, by its type; texts and bytes have their length before them."""
 
 
-def events_in(data: bytes) -> Iterator[ServerEvent]:
-    """The whole events in an answer's bytes; nothing after the first that is none. An exception that the server sends
-    is an event `error`, and data in `bytes` (of the model's own API) are the event."""
+class AwsEvent(Struct, frozen=True):
+    """An event as it is sent, without lengths and checksums."""
+
+    head: bytes
+    data: bytes
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Its headers, as far as they are texts."""
+        return _headers(self.head)
+
+    @property
+    def is_chunk(self) -> bool:
+        """Whether its data hold, in base64, an event of the model's own API."""
+        return self.headers.get(":event-type") == "chunk"
+
+    @property
+    def text(self) -> str:
+        """Its data."""
+        text = self.data.decode("utf-8", "replace")
+        return _unpacked(_member(text, "bytes")) if self.is_chunk else text
+
+    def with_text(self, text: str) -> AwsEvent:
+        """The event with other data."""
+        if not self.is_chunk:
+            return replace(self, data=text.encode("utf-8", "replace"))
+        packed = base64.b64encode(text.encode("utf-8", "replace")).decode("ascii")
+        return replace(self, data=json.dumps({"bytes": packed}).encode("ascii"))
+
+
+def read_events(data: bytes) -> Iterator[AwsEvent]:
+    """The whole events in an answer's bytes; nothing after the first that is none."""
     at = 0
     while at + _AROUND <= len(data):
         size, head = struct.unpack_from(">II", data, at)
         if not _AROUND + head <= size <= len(data) - at:
             return
-        headers = _headers(data[at + 12 : at + 12 + head])
-        text = data[at + 12 + head : at + size - 4].decode("utf-8", "replace")
+        yield AwsEvent(data[at + 12 : at + 12 + head], data[at + 12 + head : at + size - 4])
         at += size
+
+
+def write_events(events: Iterable[AwsEvent]) -> bytes:
+    """The bytes of events."""
+    pieces = []
+    for event in events:
+        lengths = struct.pack(">II", _AROUND + len(event.head) + len(event.data), len(event.head))
+        whole = lengths + struct.pack(">I", zlib.crc32(lengths)) + event.head + event.data
+        pieces.append(whole + struct.pack(">I", zlib.crc32(whole)))
+    return b"".join(pieces)
+
+
+def events_in(data: bytes) -> Iterator[ServerEvent]:
+    """What the events say. An exception that the server sends is an event `error`, in the words of the Messages API,
+    which the readers of replies know."""
+    for event in read_events(data):
+        headers, text = event.headers, event.text
         if (problem := headers.get(":exception-type") or headers.get(":error-code")) is not None:
-            # In the words of the Messages API, which the readers of replies know.
             message = headers.get(":error-message") or _member(text, "message")
             error = {"type": "error", "error": {"type": problem, "message": message or text}}
             yield ServerEvent("error", json.dumps(error))
-        elif headers.get(":event-type") == "chunk":
-            yield ServerEvent("", _unpacked(_member(text, "bytes")))
         else:
-            yield ServerEvent(headers.get(":event-type", ""), text)
+            yield ServerEvent("" if event.is_chunk else headers.get(":event-type", ""), text)
 
 
 def _headers(data: bytes) -> dict[str, str]:
-    """Those that are texts."""
     headers, at = dict[str, str](), 0
     try:
         while at < len(data):
@@ -65,11 +111,8 @@ def _headers(data: bytes) -> dict[str, str]:
 
 
 def _member(text: str, key: str) -> str:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return ""
-    member = value.get(key) if isinstance(value, dict) else None
+    value = json_object(text)
+    member = None if value is None else value.get(key)
     return member if isinstance(member, str) else ""
 
 

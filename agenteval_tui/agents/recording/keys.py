@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.http.aws_events import AWS_EVENTS, read_events, write_events
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
 from agenteval_tui.agents.secrets import is_secret_name, secrets_of
 from agenteval_tui.core.json_values import parsed_json
@@ -71,6 +72,8 @@ class KeyRedactor(TranscriptRedactor):
         answer = exchange.answer
         if answer.streamed:
             body: Any = self._stream(answer.body)
+        elif answer.type.startswith(AWS_EVENTS) and isinstance(answer.body, bytes):
+            body = self._aws_stream(answer.body)
         else:
             body = self._body(answer.body)
         cleaned: Answer = replace(answer, body=body, type=self.text(answer.type), error=self.text(answer.error))
@@ -107,6 +110,17 @@ class KeyRedactor(TranscriptRedactor):
                 for key, item in value.items()
             }
         return value
+
+    def _aws_stream(self, data: bytes) -> bytes:
+        """The same of a binary stream: a key may be in base64, or in two events, and lengths and checksums are of what
+        is kept."""
+        events = list(read_events(data))
+        texts = [f"data: {event.text}\n\n" for event in events]
+        clean = self._stream(texts)
+        if list(clean) == texts:
+            return data
+        words = [text.removeprefix("data: ").removesuffix("\n\n") for text in clean]
+        return write_events([event.with_text(text) for event, text in zip(events, words, strict=True)])
 
     def _stream(self, events: Iterable[str]) -> tuple[str, ...]:
         parsed = [_Event(event) for event in events]
