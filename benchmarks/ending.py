@@ -55,7 +55,7 @@ def seconds_of_end(store: Store) -> float:
     out = Output(io.StringIO(), {})
     progress = RunProgress(out, ProgressState.of(store))
     began = time.process_time()
-    finish(out, store, "NOW", progress, interrupted=False)
+    finish(store, "NOW", progress, interrupted=False)
     return time.process_time() - began
 
 

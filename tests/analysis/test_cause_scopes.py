@@ -131,7 +131,7 @@ def test_the_end_of_an_execution_reads_no_more_of_a_long_history(tmp_path: Path,
                 set_baseline(store, "E0000")
             out = Output(io.StringIO(), {})
             store.read(lambda c: c.set_progress_handler(count, 1))
-            finish(out, store, "NEW", RunProgress(out, ProgressState.of(store)), interrupted=False)
+            finish(store, "NEW", RunProgress(out, ProgressState.of(store)), interrupted=False)
             store.read(lambda c: c.set_progress_handler(None, 0))
         assert counted > 100
         return counted
