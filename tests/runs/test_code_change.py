@@ -863,7 +863,7 @@ async def test_a_person_who_saves_often_while_runs_are_made_is_not_taken_for_the
     for number in range(1, 7):
         await watched.until(lambda n=number: sum(isinstance(event, Saved) for event in watched.events) >= n)
         project.write("run.py", source.replace("# ", f"# {number}"))
-    await watched.until(lambda: sum(isinstance(event, Saved) for event in watched.events) == 7)
+    await watched.until(lambda: sum(isinstance(event, Saved) for event in watched.events) >= 7)
     project.write("go", "")
     await watched.change(1)
     assert not [event for event in watched.events if isinstance(event, Ignored)]
