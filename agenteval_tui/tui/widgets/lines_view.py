@@ -57,8 +57,10 @@ class LinesView(ScrollView, can_focus=True):
         if self._content_width() > 0:
             self._rebuild(keep_place)
         else:
-            # Hidden: when it is seen again it may be as wide as before, and has something else to show.
+            # Hidden: when it is seen again it may be as wide as before, and has something else to show. It may then be
+            # painted before its size is told: without this, with what was painted of the lines before.
             self._width = -1
+            self.refresh()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         width = max(width - self.styles.scrollbar_size_vertical, 0)
