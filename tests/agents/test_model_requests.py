@@ -73,6 +73,18 @@ def test_an_empty_list_of_tools_has_none(path: str) -> None:
     assert request.tools == ()
 
 
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        ("openai/v1/responses", {"prompt": {"id": "pmpt_1", "version": "2"}}),
+        ("gemini/v1beta/models/m:generateContent", {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}),
+    ],
+)
+def test_what_is_another_protocols_message_is_a_parameter(path: str, parameters: dict[str, Any]) -> None:
+    (request,) = model_requests([exchange(path, {**BODIES[path], **parameters})])
+    assert request.parameters == {"temperature": 0, **parameters}
+
+
 def test_what_is_no_question_to_a_model_is_left_out() -> None:
     models = Exchange(Question("GET", "openai/v1/models"), Answer(200, "application/json", {"data": []}))
     broken = exchange("openai/v1/chat/completions", {"messages": 3})

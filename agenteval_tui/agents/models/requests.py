@@ -69,13 +69,19 @@ def read_body(path: str, body: object) -> Request | None:
     protocol = protocol_of(path)
     if not protocol or not isinstance(body, Mapping):
         return None
+    elsewhere = _TOLD
+    if protocol == "converse" and isinstance(config := body.get("toolConfig"), Mapping):
+        body = {**body, **config}  # its tools are in an object of their own
+        elsewhere = _TOLD | {"toolConfig"}
+    elif protocol == "ollama":
+        elsewhere = _TOLD | {"prompt", "images"}
     conversation = body.get("conversation")
     try:
         return replace(
             _REQUESTS[protocol](body, path),
             conversation=str((conversation.get("id") if isinstance(conversation, Mapping) else conversation) or ""),
-            tools=offered_tools(_tool_config(body).get("tools", body.get("tools"))),
-            parameters={str(key): value for key, value in {**body, **_tool_config(body)}.items() if key not in _TOLD},
+            tools=offered_tools(body.get("tools")),
+            parameters={str(key): value for key, value in body.items() if key not in elsewhere},
         )
     # Bodies are whatever a program sends; one that can't be read is passed on, and only not understood.
     except (TypeError, ValueError, AttributeError, KeyError):
@@ -89,10 +95,7 @@ _TOLD = frozenset(
         "instructions",
         "system",
         "tools",
-        "toolConfig",
         "model",
-        "prompt",
-        "images",
         "stream",
         "stream_options",
         "contents",
@@ -107,12 +110,6 @@ _TOLD = frozenset(
     )
 )
 """What of a body stands elsewhere, or says nothing to the model."""
-
-
-def _tool_config(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What Bedrock has in an object of its own."""
-    config = body.get("toolConfig")
-    return config if isinstance(config, Mapping) else {}
 
 
 def offered_tools(listed: object) -> tuple[OfferedTool, ...]:
