@@ -668,7 +668,7 @@ async def test_a_function_with_a_prompt_and_a_history_can_not_go_on_after_the_pr
     calls = (ToolCall("a", "find", {}, "F", message=1),)
     error = (await run_function(python("gradio"), messages=said, tool_calls=calls)).transcript.error
     assert error is not None
-    assert "can't continue a conversation after a result of a tool" in error.message
+    assert "can't continue a conversation that has answers after it" in error.message
     everything = await run_function(python("continues"), messages=said, tool_calls=calls)
     assert [message["role"] for message in json.loads(everything.transcript.final_output)] == [
         *("user", "assistant", "tool")

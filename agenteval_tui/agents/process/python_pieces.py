@@ -102,8 +102,8 @@ def before(request: Request) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = request["messages"]
     if is_continued(request):
         raise WrongTarget(
-            "this agent is asked with a prompt, so it can't continue a conversation after a result of a tool; fork the "
-            "run at a message of the user, or name a function that takes `messages`"
+            "this agent is asked with a prompt, so it can't continue a conversation that has answers after it; fork "
+            "the run at a message of the user, or name a function that takes `messages`"
         )
     return messages[: prompt_place(request)]
 
