@@ -167,6 +167,8 @@ class Pieces:
                 elif content.text:
                     key = ("answer", self._number)
                     self._said.text(content.text, key, "text" if kind == "text" else "reasoning", agent)
+            else:
+                self._said.note("left_out", "a part of a message: " + str(kind))
         self._said.about(finish=update.finish_reason)
 
     def _call(self, content: Any) -> None:
