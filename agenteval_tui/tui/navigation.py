@@ -175,8 +175,8 @@ class Navigation:
         else:
             self._app.push_screen(name)
         self._trail.go(name)
-        if made_before is not None:
-            _let_keys_work(made_before)
+        if made_before is not None and is_there(made_before):
+            made_before.let_keys_work()
             made_before.revisited()
         # After the screen has taken what it was opened with.
         self._app.call_later(self.keep_places)
@@ -235,8 +235,8 @@ class Navigation:
         name = self._trail.back()
         if name:
             self._app.switch_screen(name)
-            if (earlier := self._made(name)) is not None:
-                _let_keys_work(earlier)
+            if (earlier := self._made(name)) is not None and is_there(earlier):
+                earlier.let_keys_work()
 
     def inspect(self, run_id: str, **how: Unpack[InspectTarget]) -> None:
         """Open a run in the workbench."""
@@ -382,9 +382,3 @@ class Navigation:
             self.go(place.ref)
         else:
             self.show_test(place.ref, place.test)
-
-
-def _let_keys_work(screen: FrameScreen) -> None:
-    """Who comes to a screen means its keys, also where they typed before they left it."""
-    if is_there(screen) and screen.is_typing:
-        screen.leave_text()

@@ -16,6 +16,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.tui.presenters.cause_rows import CauseRow, cause_lines
 from agenteval_tui.tui.screens.agreement import AgreementScreen
 from agenteval_tui.tui.screens.causes import CausesScreen
+from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.label import LabelScreen
 from agenteval_tui.tui.screens.review import ReviewScreen
@@ -165,6 +166,26 @@ async def test_labels_are_given_one_after_the_other_and_taken_back(failed: tuple
             assert part in shown, part
         shown = await press(pilot, "enter")
         assert isinstance(app.screen, InspectScreen)
+
+
+async def test_a_digit_rates_only_after_somebody_went_to_the_rating(failed: tuple[Path, Path]) -> None:
+    app = app_on(*failed)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await press(pilot, "0")
+        await press(pilot, "2")
+        assert isinstance(app.screen, EditorScreen)
+        assert app.session.store.labels(["E2-008"]) == []
+        # With the rating, digits are ratings, one run after the other.
+        await press(pilot, "0")
+        await press(pilot, "tab", "4")
+        assert "3 of 3" in await press(pilot, "2")
+        assert [label.rating for label in app.session.store.labels(["E2-008", "E2-007"])] == [4, 2]
+        # Who comes back from another screen has not gone to it again.
+        await press(pilot, "9")
+        await press(pilot, "0")
+        await press(pilot, "2")
+        assert isinstance(app.screen, EditorScreen)
 
 
 async def test_empty_histories_say_what_to_do(tmp_path: Path) -> None:
@@ -350,7 +371,7 @@ async def test_the_agreement_with_people_looks_like_this(
     async with pictures.of(app_on(*failed)) as pilot:
         await press(pilot, "0")
         await press(pilot, "y")
-        await press(pilot, "2")
+        await press(pilot, "tab", "2")
         await press(pilot, "F")
         await press(pilot, "n")
         await press(pilot, "y")

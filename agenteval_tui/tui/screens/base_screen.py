@@ -117,6 +117,11 @@ class FrameScreen(Screen[None]):
         """Give the keys back to the screen after typing; the text stays. Screens with a text override it. It is called
         while somebody types, when they come from another screen: there, letters were keys."""
 
+    def let_keys_work(self) -> None:
+        """Who comes to a screen means its keys, also where they typed before they left it."""
+        if self.is_typing:
+            self.leave_text()
+
     def pane_scope(self) -> str:
         """The scope of the pane with the focus in the registry of actions, where it has keys of its own; "" where not.
         Screens override it."""

@@ -1,6 +1,6 @@
 """The review queue, a tab of Causes: what waits for a person, one after the other, with a key each.
 
-Digits rate while the rating has the focus, as it has at first: it is a field. In the panes they go to other screens.
+Digits rate only while the rating, a field, has the focus. The panes, where one begins, leave them to other screens.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ReviewScreen(FrameScreen):
     def on_mount(self) -> None:
         self.query_one("#comment", Input).display = False
         self.set_class(self.app.size.width < self.NARROW, "narrow")
-        self._focus_pane("rating")
+        self._focus_pane("transcript")
         self.reload()
 
     def on_resize(self, event: Resize) -> None:
@@ -125,7 +125,7 @@ class ReviewScreen(FrameScreen):
             return
         if self.has_class("ended"):
             self.set_class(False, "ended")
-            self._focus_pane("rating")
+            self._focus_pane("transcript")
         if controller.opened is not None and controller.opened.item == item:
             self._draw()
             return
@@ -298,8 +298,9 @@ class ReviewScreen(FrameScreen):
         self.query_one("#comment", Input).display = False
         self._focus_pane("rating")
 
-    def leave_text(self) -> None:
-        self._focus_pane("rating")
+    def let_keys_work(self) -> None:
+        # A digit would be a verdict on a run that nobody has looked at yet.
+        self._focus_pane(self._read_last)
 
     def step_back(self) -> bool:
         if self.query_one("#comment", Input).display:
@@ -333,8 +334,8 @@ class ReviewScreen(FrameScreen):
     def action_next_pane(self) -> None:
         if self.has_class("ended"):
             return
-        here = self.focused.id if self.focused is not None else ""
-        self._focus_pane({"rating": "transcript", "transcript": "looked"}.get(here or "", "rating"))
+        other = "looked" if self._read_last == "transcript" else "transcript"
+        self._focus_pane(other if isinstance(self.focused, RatingField) else "rating")
 
     def _focus_pane(self, name: str) -> None:
         """Give the keys to the rating, or to a pane, which is larger then where there is little room."""
