@@ -167,6 +167,30 @@ def f(prompt):
     assert not played.unsafe
 
 
+@linux
+async def test_many_modules_that_a_run_imports_are_imported_ahead_of_the_next_run(play: Any, tmp_path: Path) -> None:
+    place = lazy_package(tmp_path)
+    for number in range(120):
+        (tmp_path / "site-packages" / "lazy" / f"part_{number}.py").write_text("")
+    parts = "".join(f"import lazy.part_{number}\n" for number in range(120))
+    (tmp_path / "site-packages" / "lazy" / "many.py").write_text(LATE + parts)
+    module = """
+import os, lazy
+def f(prompt):
+    return f"{lazy.lazily(prompt)} {os.getpid()} {os.getppid()}"
+"""
+    played = play(module, path=[place])
+    imported, own, first_level = (await played.said("plain")).split()
+    assert imported == own
+    imported, own, level = (await played.said("many")).split()
+    assert (imported, level) == (own, first_level)
+    for name in ("many", "plain"):
+        imported, own, level = (await played.said(name)).split()
+        assert imported == level not in (own, first_level)
+    # What is imported again is nothing new.
+    assert (await played.said("many")).split()[2] == level
+
+
 async def test_a_check_looks_for_changed_files_however_long_the_last_look_took(
     play: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

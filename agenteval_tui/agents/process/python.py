@@ -241,7 +241,7 @@ class PythonAgent:
                             answer = await anext(answers)
                     if "returned" in answer:
                         self._read = self._read.union(answer.get("files", ()))
-                        self._tree(options).learn(answer.get("late", ()))
+                        self._tree(options).learn(answer.get("late", ()), answer.get("new_modules", 0))
                         if request.proxy and answer.get("asked_past"):
                             self._asked_past[request.run] = tuple(answer["asked_past"])
                         break

@@ -205,7 +205,7 @@ def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> 
             answer["files"] = files
         late = tracked.late_imports()
         if late:
-            answer["late"] = late
+            answer["late"], answer["new_modules"] = late, tracked.new_modules()
         clients = _loaded("python_http_clients")
         if clients is not None and tracked.hosts:
             answer["asked_past"] = clients.asked_past(tracked.hosts)

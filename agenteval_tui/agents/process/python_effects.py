@@ -147,9 +147,13 @@ class Effects:
         self._modules = len(sys.modules)
         return self._sources(list(sys.modules.values())), self._folders()
 
+    def new_modules(self) -> int:
+        """How many modules were imported since `files` was asked."""
+        return len(sys.modules) - self._modules
+
     def more(self, before: Iterable[str]) -> list[str]:
         """The files that were imported or read since `before` was taken, and the folders that were listed."""
-        number = len(sys.modules) - self._modules
+        number = self.new_modules()
         if not self.read and not self.listed and number <= 0:
             return []
         # New modules are the last ones. To look at the others would copy the memory that they are in, for each run.

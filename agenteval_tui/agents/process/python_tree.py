@@ -50,6 +50,8 @@ _TRIES = 3  # imports that failed are tried again so often, then only after a ch
 _CHECK_SHARE = 0.05  # of the time, for looking whether files have changed; a look may take
 _CHECK_FREE_S = 0.001
 _SPARES = os.cpu_count() or 1
+_MANY_MODULES = 100
+"""A run that imports so many takes longer for it than a new second level does."""
 
 Step = tuple[str, str]
 """What level 2 does, and for which target: ("find agent", "agent:answer")."""
@@ -197,6 +199,7 @@ class Tree:
         self._ending: set[asyncio.Task[Any]] = set()
         self._late: dict[str, None] = {}
         self._learns = True
+        self._learned_much = False
 
     @property
     def busy(self) -> bool:
@@ -218,10 +221,12 @@ class Tree:
         for what a step raised."""
         return (await self._level()).outcomes
 
-    def learn(self, modules: Iterable[str]) -> None:
-        """Modules of packages that a run imported while it was called: the next second level has them already."""
-        if self._learns:
-            self._late.update(dict.fromkeys(modules))
+    def learn(self, modules: Iterable[str], number: int) -> None:
+        """Modules of packages that a run imported while it was called: the next second level has them already. The next
+        run gets a new one if they brought many modules with them: `number`, all in all."""
+        if self._learns and not self._late.keys() >= (late := dict.fromkeys(modules)).keys():
+            self._late.update(late)
+            self._learned_much |= number >= _MANY_MODULES
 
     def look_again(self) -> None:
         """Look whether files have changed before the next process is made, however long the last look took."""
@@ -318,6 +323,8 @@ class Tree:
         # holds.
         if not level.host.alive and not level.unsafe and level.failure is None:
             return False
+        if self._learned_much:
+            return False
         # An import may fail for a reason that passes.
         if level.failure is not None and self._failed < _TRIES:
             return False
@@ -336,6 +343,7 @@ class Tree:
     async def _make(self) -> Level:
         began = time.monotonic()
         old, self._second = self._second, None
+        self._learned_much = False
         self._end_forked(old)
         self._drop_spares()
         level = await self._prepared(await self._source(), late=tuple(self._late))
