@@ -17,6 +17,7 @@ from programs import executable, lives, script, until
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, Noted, TextDelta
 from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.agents.process.child_process import found_in
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Usage
@@ -349,6 +350,35 @@ async def test_what_can_not_be_started(run_agent: Run, tmp_path: Path, words: li
     (tmp_path / "folder").mkdir()
     error = failure(await run_agent(command(*words)))
     assert (error.kind, said in error.message, fix in error.fix) == ("program", True, True), error
+
+
+@pytest.mark.parametrize("place", ["", "packages/bot"])
+async def test_a_program_of_an_installed_package_is_found_as_npm_finds_it(
+    run_agent: Run, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / place / "node_modules" / ".bin").mkdir(parents=True)
+    executable(tmp_path / place / "node_modules" / ".bin" / "greet", "#!/bin/sh\necho hello $1\n")
+    executable(tmp_path / "elsewhere", "#!/bin/sh\necho not this one\n").rename(tmp_path / "greet")
+    (tmp_path / "packages" / "bot").mkdir(parents=True, exist_ok=True)
+    agent = command("greet", "you", cwd="packages/bot")
+    ran = await run_agent(agent, env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"})
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, "hello you\n")
+    # A run in a folder of its own has the packages of the suite's.
+    assert found_in(tmp_path / "packages" / "bot", tmp_path, ["greet"])[0].endswith("node_modules/.bin/greet")
+
+
+@pytest.mark.parametrize(
+    ("lock", "install"), [("package-lock.json", "npm install"), ("pnpm-lock.yaml", "pnpm install"), ("", "npm install")]
+)
+async def test_a_package_that_is_not_installed_yet(run_agent: Run, tmp_path: Path, lock: str, install: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "package.json").write_text("{}")
+    if lock:
+        (tmp_path / lock).write_text("")
+    (tmp_path / "bot").mkdir()
+    error = failure(await run_agent(command("tsx-of-nobody", "agent.ts", cwd="bot")))
+    assert error.fix.startswith(f"{install}, if a package of the project has it"), error.fix
 
 
 async def test_secrets_in_last_words_are_hidden(run_agent: Run) -> None:

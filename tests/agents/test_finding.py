@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from found_agents import agents_of, assert_object_is_found, only, project
+from programs import executable
 
 from agenteval_tui.agents.finding.first_suite import write_first_suite
 from agenteval_tui.agents.finding.model import Sign
@@ -547,8 +549,45 @@ def test_programs_of_node(tmp_path: Path) -> None:
     assert agents[Sign.ROUTE].config["url"] == "http://127.0.0.1:8080/api"
     assert agents[Sign.ROUTE].config["body"] == {"message": "{{ prompt }}"}
     script = agents[Sign.SCRIPT]
-    assert (script.config["command"], script.config["capture"]) == (["npx", "tsx", "src/chat.ts"], "model")
+    assert (script.config["command"], script.config["capture"]) == (["tsx", "src/chat.ts"], "model")
     assert (script.instructions, script.prompts) == ("You sell pans.", ("Which pan is best?",))
+
+
+@pytest.mark.parametrize(
+    ("line", "installed", "command"),
+    [
+        (
+            "node --env-file=.env --import tsx ./ask.ts",
+            "tsx",
+            ["node", "--env-file=.env", "--import", "tsx", "./ask.ts"],
+        ),
+        ("NODE_ENV=dev npx tsx watch ask.ts | pino-pretty", "tsx", ["tsx", "ask.ts"]),
+        ("dotenv -e .env -- ts-node -r x ask.ts", "ts-node", ["ts-node", "-r", "x", "ask.ts"]),
+        ("tsx ask.ts", "", ["npx", "--yes", "tsx", "ask.ts"]),  # in a workspace that is not installed, say
+        ("bun run --watch ask.ts", "tsx", ["tsx", "ask.ts"]),
+        ("tsx 'ask.ts", "tsx", ["tsx", "ask.ts"]),  # no script that can be read: the source is run
+        ("tsc && node dist/ask.js", "", ["npx", "--yes", "tsx", "ask.ts"]),
+    ],
+)
+def test_a_script_of_a_package_is_run_as_the_package_says(
+    tmp_path: Path, line: str, installed: str, command: list[str]
+) -> None:
+    package = {
+        "dependencies": {"ai": "5"},
+        "scripts": {"ask": line},
+        "devDependencies": dict.fromkeys([installed], "1"),
+    }
+    text = "import { generateText } from 'ai';\nawait generateText({ model });\n"
+    assert only(tmp_path, {"package.json": json.dumps(package), "ask.ts": text}).config["command"] == command
+
+
+def test_a_program_that_the_whole_workspace_has_is_not_fetched(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
+    executable(tmp_path / "node_modules" / ".bin" / "tsx", "#!/bin/sh\n")
+    text = "import { generateText } from 'ai';\nawait generateText({ model });\n"
+    files = {"package.json": '{"dependencies": {"ai": "5"}}', "ask.ts": text}
+    assert only(tmp_path / "apps" / "bot", files).config["command"] == ["tsx", "ask.ts"]
 
 
 def test_the_route_that_takes_a_message_and_routes_by_place(tmp_path: Path) -> None:
@@ -574,7 +613,7 @@ def test_the_route_that_takes_a_message_and_routes_by_place(tmp_path: Path) -> N
     )
     agent = only(tmp_path / "b", {"package.json": package.format("nuxt"), "server/api/chat.ts": nuxt})
     assert agent.config["url"] == "http://127.0.0.1:3000/api/chat"
-    assert agent.services["server"]["command"][:2] == ["npx", "nuxt"]
+    assert agent.services["server"]["command"][:2] == ["nuxt", "dev"]
     svelte = (
         "import { streamText } from 'ai';\nexport const POST = async ({ request }) => {\n"
         "  const { messages } = await request.json();\n  return streamText({ model, messages });\n};\n"

@@ -4,14 +4,18 @@ sources are searched, not parsed."""
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from typing import Any
+
+from msgspec import Struct
 
 from agenteval_tui.agents.finding.arguments import node_words
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.model_servers import node_client, node_request
 from agenteval_tui.agents.finding.project_files import ProjectFiles
+from agenteval_tui.agents.process.node_packages import program_of_package
 from agenteval_tui.core.json_values import json_object
 
 _SDKS = {
@@ -55,26 +59,27 @@ _FILE_ROUTES = (
         "next",
         re.compile(r"(?:^|/)(?:src/)?app/((?:.*/)?)route\.[tj]sx?$"),
         3000,
-        ["npx", "next", "dev", "--port", "3000"],
+        ["next", "dev", "--port", "3000"],
     ),
     (
         "nuxt",
         re.compile(r"^server/(?:routes/)?(.+?)(?:\.post)?\.[tj]s$"),
         3000,
-        ["npx", "nuxt", "dev", "--port", "3000"],
+        ["nuxt", "dev", "--port", "3000"],
     ),
     (
         "@sveltejs/kit",
         re.compile(r"^src/routes/(.*?)/?\+server\.[tj]s$"),
         5173,
-        ["npx", "vite", "dev", "--port", "5173"],
+        ["vite", "dev", "--port", "5173"],
     ),
 )
 """Frameworks in which the place of a file is its route: the package, the place, its port, and what starts it."""
-_RUNS = re.compile(
-    r"^(?:npx |pnpm |yarn |bunx )?(?:dotenv [^-]*-- )?(tsx|ts-node|node|bun run|bun)(?: watch)?((?: --?[\w=./:-]+)*)"
-    r" ([\w./-]+\.[cm]?[jt]sx?)\b(.*)$"
-)
+_OPERATORS = re.compile(r"[|&;<>$`]")
+_STARTS = re.compile(r"(?:npx|bunx|pnpm|yarn|exec|dlx|--yes|cross-env|[A-Z]\w*=\S*)")
+"""What stands in a script before the program that runs the source."""
+_RUNNERS = ("tsx", "ts-node", "node", "bun")
+_SOURCE = re.compile(r"[\w./-]+\.[cm]?[jt]sx?")
 _AT_ONCE = re.compile(
     r"^(?:await |void )?(?:main|run|start)\w*\(|^\(?async \(\) =>|^(?:[^/\s*][^=\n]*= )?await |^\}\)\(\)"
     r"|^for await|\.catch\(console",
@@ -88,7 +93,7 @@ _UI_MESSAGES = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "
 _UI_STREAM = {"stream": "sse", "delta": "(type == 'text-delta' && delta) || `null`"}
 _MOST = 40  # sources of a package
 SOURCES = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
-_TSX = ["npx", "--yes", "tsx"]  # where it is no dependency, npx may ask before it fetches it
+_NPX = ["npx", "--yes"]  # what is no dependency, npx may ask for before it fetches it
 _ASK_GRAPH = """\
 import("./FILE").then(async (loaded) => {
   const graph = typeof loaded.NAME === "function" ? await loaded.NAME({}) : loaded.NAME;
@@ -119,14 +124,48 @@ class Package:
         """Whether an AI SDK is among its dependencies."""
         return any(_library(name) for name in self.names)
 
-    def run(self, file: str) -> list[str]:
-        """The command that runs a source of the package."""
+    def starts(self, file: str) -> list[str]:
+        """The words that start a source of the package, or code that imports it."""
         if file.endswith((".js", ".mjs", ".cjs")):
-            return ["node", file]
+            return ["node"]
         bun = any(self.files.has(f"{self.folder}/{name}".lstrip("/")) for name in ("bun.lock", "bun.lockb"))
-        if "tsx" in self.names:
-            return ["npx", "tsx", file]
-        return ["bun", "run", file] if bun else [*_TSX, file]
+        return ["bun"] if bun and not self.has("tsx") else self.runner("tsx")
+
+    def has(self, program: str) -> bool:
+        """Whether one of its packages has the program, or one that is installed above it."""
+        return program in self.names or program_of_package(program, self.files.root / self.folder) is not None
+
+    def runner(self, program: str) -> list[str]:
+        """The words that start a program of npm."""
+        return [program] if self.has(program) else [*_NPX, program]
+
+
+class Script(Struct, frozen=True):
+    """A script of package.json that runs a source: its name, the source, and the words that run it."""
+
+    name: str
+    file: str
+    command: list[str]
+
+
+def _script(package: Package, name: str, line: str) -> Script | None:
+    try:
+        words = shlex.split(_OPERATORS.split(line)[0])
+    except ValueError:
+        return None
+    if words[:1] == ["dotenv"] and "--" in words:
+        words = words[words.index("--") + 1 :]
+    words = list(dropwhile(_STARTS.fullmatch, words))
+    place = next((number for number, word in enumerate(words) if _SOURCE.fullmatch(word)), 0)
+    if not place or words[0] not in _RUNNERS:
+        return None
+    file = words[place].removeprefix("./")
+    command = [word for word in words if word not in ("watch", "--watch")]
+    if words[0] == "bun":
+        command = [*package.starts(file), file]
+    elif words[0] != "node":
+        command = [*package.runner(words[0]), *command[1:]]
+    return Script(name, file, command)
 
 
 def package_of(files: ProjectFiles, path: str) -> Package | None:
@@ -144,11 +183,11 @@ def _library(name: str) -> str:
 
 def programs_of(package: Package, sources: Sequence[str]) -> Iterator[FoundAgent]:
     """The programs and routes of a package; `sources` are the paths of its files."""
-    scripts: dict[str, tuple[str, re.Match[str]]] = {}
-    for name, command in package.scripts.items():
-        match = _RUNS.match(command)
-        if match is not None and name.partition(":")[0] not in _NOT_RUN:
-            scripts.setdefault(match[3].removeprefix("./"), (name, match))
+    scripts: dict[str, Script] = {}
+    for name, line in package.scripts.items():
+        script = _script(package, name, line)
+        if script is not None and name.partition(":")[0] not in _NOT_RUN:
+            scripts.setdefault(script.file, script)
     count = 0
     for path in sources:
         if count >= _MOST or package.files.is_late():
@@ -180,14 +219,14 @@ def _agent(
     text: str,
     library: str,
     asks: re.Match[str] | None,
-    script: tuple[str, re.Match[str]] | None,
+    script: Script | None,
 ) -> FoundAgent | None:
     own = relative(path, package.folder)
     start = asks.start() if asks is not None else 0
     line = text.count("\n", 0, start) + 1
     services: dict[str, Any] = {}
     sign = Sign.PROGRAM
-    command = package.run(own)
+    command = [*package.starts(own), own] if script is None else script.command
     if (file_route := _file_route(package, own, text)) is not None:
         place, port, starts = file_route
         parts = [part for part in place.strip("/").split("/") if part and not part.startswith("(")]
@@ -224,8 +263,12 @@ def _agent(
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),
         framework=library,
         file=path if script is None else package.path,
-        line=line if script is None else _line(package, script[0]),
-        source=text.splitlines()[line - 1].strip()[:60] if script is None else f'"{script[0]}": "{script[1][0]}"',
+        line=line if script is None else _line(package, script.name),
+        source=(
+            text.splitlines()[line - 1].strip()[:60]
+            if script is None
+            else f'"{script.name}": "{package.scripts[script.name]}"'
+        ),
         folder=package.folder,
         config=config,
         services=services,
@@ -240,7 +283,8 @@ def graph_of(files: ProjectFiles, path: str, name: str, folder: str) -> FoundAge
         return None
     text = data.decode("utf-8", "replace")
     own = relative(path, folder)
-    start = ["node"] if own.endswith((".js", ".mjs", ".cjs")) else _TSX
+    package = package_of(files, f"{folder}/package.json".lstrip("/")) or Package(files, "", {})
+    start = package.starts(own)
     code = _ASK_GRAPH.replace("FILE", own).replace("NAME", name)
     config = {"kind": "command", "command": [*start, "-e", code], "input": "text", "capture": "model"}
     return FoundAgent(

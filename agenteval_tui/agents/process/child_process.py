@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import cast
 
 from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.node_packages import install_command, program_of_package
 from agenteval_tui.agents.process.orphans import end_marked, ends_with_us, is_over, marked
 from agenteval_tui.core.errors import AgentevalError
 
@@ -255,20 +256,21 @@ def kill_group(pid: int, number: int) -> bool:
 
 
 def find_program(word: str, cwd: Path, env: Mapping[str, str]) -> str:
-    """The program that a command's first word means: a path relative to `cwd`, or a name that is looked up in PATH.
+    """The program that a command's first word means: a path relative to `cwd`, or the name of a program of a package
+    that is installed for Node, or of one in PATH.
 
     Raises `AgentevalError` when there is none, or it may not be executed.
     """
     if not cwd.is_dir():
         raise AgentevalError(f"the folder {cwd} does not exist", fix="check `cwd`")
     if os.sep not in word:
-        program = shutil.which(word, path=env.get("PATH", os.defpath))
+        program = program_of_package(word, cwd) or shutil.which(word, path=env.get("PATH", os.defpath))
         if program is None:
-            near = (
-                f"write ./{word} for the one beside the suite"
-                if (cwd / word).exists()
-                else "install it, or give its path"
-            )
+            near = "install it, or give its path"
+            if (cwd / word).exists():
+                near = f"write ./{word} for the one beside the suite"
+            elif command := install_command(cwd):
+                near = f"{command}, if a package of the project has it; else {near}"
             raise AgentevalError(f"there is no program {word!r} in PATH", fix=near)
         return str(cwd / program)
     path = cwd / Path(word).expanduser()
@@ -386,5 +388,5 @@ def _found(word: str, number: int, folder: Path, cwd: Path) -> str:
     if not word or word.startswith(("-", "/", "~")) or len(word) > 1_000 or "\0" in word:
         return word
     if not number and "/" not in word:
-        return word  # a program of PATH
+        return program_of_package(word, folder) or word
     return str(folder / word) if (folder / word).is_file() and not (cwd / word).exists() else word

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from agenteval_tui.agents.process.node_packages import program_of_package
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.environment import environment_for, expand
@@ -138,7 +139,7 @@ def _program(word: str, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:
     if os.sep in word:
         program: str | None = str(cwd / Path(word).expanduser())
     else:
-        program = shutil.which(word, path=env.get("PATH", os.defpath))
+        program = program_of_package(word, cwd) or shutil.which(word, path=env.get("PATH", os.defpath))
     for file in _file(program or "", cwd):
         yield file
         try:

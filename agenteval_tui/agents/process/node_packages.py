@@ -1,0 +1,40 @@
+"""The packages that a project for Node has installed: the programs in them, and what installs them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from agenteval_tui.suites.trust import working_copy_of
+
+_PROGRAMS = Path("node_modules", ".bin")
+_LOCKS = {
+    "pnpm-lock.yaml": "pnpm install",
+    "yarn.lock": "yarn install",
+    "bun.lock": "bun install",
+    "bun.lockb": "bun install",
+}
+
+
+def program_of_package(name: str, folder: Path) -> str | None:
+    """The program of this name in `node_modules/.bin`, in `folder` or above it in its working copy, as `npm run` finds
+    it; None where none is."""
+    programs = (place / _PROGRAMS / name for place in _around(folder))
+    return next((str(program) for program in programs if os.access(program, os.X_OK) and program.is_file()), None)
+
+
+def install_command(folder: Path) -> str:
+    """What installs the packages of the project around `folder`; "" where it is none for Node."""
+    places = list(_around(folder))
+    if not any((place / "package.json").is_file() for place in places):
+        return ""
+    return next((_LOCKS[lock] for place in places for lock in _LOCKS if (place / lock).is_file()), "npm install")
+
+
+def _around(folder: Path) -> Iterator[Path]:
+    place, top = folder.resolve(), working_copy_of(folder)
+    yield place
+    while place != top and place != place.parent:
+        place = place.parent
+        yield place
