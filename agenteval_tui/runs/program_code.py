@@ -106,7 +106,7 @@ _ELSEWHERE = frozenset(("docker", "podman", "nerdctl", "kubectl", "ssh", "curl",
 _CODE_SUFFIXES = frozenset(
     (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".sh", ".bash", ".zsh", ".rb", ".pl", ".php", ".lua")
 )
-_INLINE = re.compile(r"(?:python|pypy|perl|ruby|php|node|deno|bun|(?:ba|da|z|k)?sh)[\d.]*")
+_INLINE = re.compile(r"(?:python|pypy|perl|ruby|php|node|tsx|ts-node|deno|bun|(?:ba|da|z|k)?sh)[\d.]*")
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import\b|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _SEARCHED = re.compile(rb"\bsys\.path\b|\baddsitedir\b")
 _QUOTED = re.compile(rb"[\"'`]([^\"'`\n]{1,300})[\"'`]")

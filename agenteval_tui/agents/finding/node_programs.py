@@ -76,7 +76,7 @@ _FILE_ROUTES = (
 )
 """Frameworks in which the place of a file is its route: the package, the place, its port, and what starts it."""
 _OPERATORS = re.compile(r"[|&;<>$`]")
-_STARTS = re.compile(r"(?:npx|bunx|pnpm|yarn|exec|dlx|--yes|cross-env|[A-Z]\w*=\S*)")
+_STARTS = re.compile(r"npx|bunx|pnpm|yarn|exec|dlx|--yes|cross-env|dotenv|-e|\.env[\w.]*|--|[A-Z]\w*=\S*")
 """What stands in a script before the program that runs the source."""
 _RUNNERS = ("tsx", "ts-node", "node", "bun")
 _SOURCE = re.compile(r"[\w./-]+\.[cm]?[jt]sx?")
@@ -153,8 +153,6 @@ def _script(package: Package, name: str, line: str) -> Script | None:
         words = shlex.split(_OPERATORS.split(line)[0])
     except ValueError:
         return None
-    if words[:1] == ["dotenv"] and "--" in words:
-        words = words[words.index("--") + 1 :]
     words = list(dropwhile(_STARTS.fullmatch, words))
     place = next((number for number, word in enumerate(words) if _SOURCE.fullmatch(word)), 0)
     if not place or words[0] not in _RUNNERS:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _LAUNCHERS = re.compile(
-    r"(?:python|pypy|perl|ruby|php|lua)[\d.]*|node|deno|bunx?|npx|npm|pnpm|yarn|uvx?|pipx|docker|podman|exec|run|dlx"
-    r"|env|(?:ba|da|z|k|fi)?sh|nohup|nice|time|timeout|sudo|xargs|make|java|dotnet"
+    r"(?:python|pypy|perl|ruby|php|lua)[\d.]*|node|tsx|ts-node|deno|bunx?|npx|npm|pnpm|yarn|uvx?|pipx|docker|podman"
+    r"|exec|run|dlx|env|(?:ba|da|z|k|fi)?sh|nohup|nice|time|timeout|sudo|xargs|make|java|dotnet"
 )
 _VARIABLE = re.compile(r"\w+=.*", re.DOTALL)
 
