@@ -38,6 +38,10 @@ LEAST_CHANGE = 0.001
 """Differences of scores up to this are none."""
 
 
+class SidesError(AgentevalError):
+    """These two sides can't be compared with each other; others may be."""
+
+
 class NamedSide(Document, frozen=True, kw_only=True):
     """What is published of a side. `name` is what people read, `reference` what names it on the command line;
     `executions` are those that its runs come from."""
@@ -310,10 +314,10 @@ class Comparison(Struct, frozen=True):
         return {run.suite_key: run.suite_name for side in (self.a, self.b) for run in side.runs}
 
     def check_in_common(self) -> None:
-        """Raises `AgentevalError` where no test is on both sides: there is nothing to compare."""
+        """Raises `SidesError` where no test is on both sides: there is nothing to compare."""
         if any(test.state not in ("added", "removed") for test in self.tests):
             return
-        raise AgentevalError(
+        raise SidesError(
             f"there is nothing to compare: {self.a.name} and {self.b.name} have no test in common",
             fix="`agenteval history` lists executions; compare two of the same suite",
         )

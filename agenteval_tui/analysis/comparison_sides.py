@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.comparison_model import PairedSuites, Side
+from agenteval_tui.analysis.comparison_model import PairedSuites, Side, SidesError
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import short_id
@@ -29,7 +29,7 @@ SELECTIONS = ("tests", "tags", "variation", "sample", "failed_from")
 """The options that leave out tests on purpose: what did not run then is not missing."""
 
 
-class NothingBeforeError(AgentevalError):
+class NothingBeforeError(SidesError):
     """No side was named, and the newest execution has neither a baseline nor one before it."""
 
 
@@ -75,7 +75,7 @@ def sides_of(store: Store, choice: Sides, projects: Sequence[str] = ()) -> tuple
         if left is None and not choice.a and (before := store.read(lambda c: execution_before(c, right.executions))):
             left = execution_side(store, store.execution(before))
         if left is None:
-            kind = AgentevalError if choice.a else NothingBeforeError
+            kind = SidesError if choice.a else NothingBeforeError
             raise kind(
                 f"no test of execution {short_id(right.reference)} has a baseline"
                 + ("" if choice.a else ", and no execution before it has a verdict on them"),
@@ -86,7 +86,7 @@ def sides_of(store: Store, choice: Sides, projects: Sequence[str] = ()) -> tuple
         left = _named(store, references[0])
     sides = [_filtered(side, choice, number) for number, side in enumerate((left, right))]
     if [run.id for run in sides[0].runs] == [run.id for run in sides[1].runs]:
-        raise AgentevalError(
+        raise SidesError(
             f"both sides have the same runs ({sides[1].name})",
             fix="name two executions, or two agents: --agent A --agent B",
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from attacks import ATTACKS
 from compared import BEFORE, NEW, NOON, OLD, Planned, answered, keep, text, two_executions, write_suite
+from msgspec.structs import replace
 from pictures import SIZES, Pictures, pictures, resized
 from shop import app_on, screen_of, settle, text_of
 from test_snapshots import still
@@ -192,6 +193,29 @@ async def test_without_a_baseline_it_says_what_to_do(tmp_path: Path) -> None:
         assert "run the tests again" in shown
         assert "Press h to choose the left side" in shown
         assert "agenteval baseline" not in shown, "a screen names keys, not commands"
+
+
+async def test_sides_that_cannot_be_compared_name_the_keys_that_choose_others(recorded: tuple[Path, Path]) -> None:
+    folder, db = recorded
+    with Store.open(db) as store:
+        other = replace(BEFORE[2], test="another")
+        keep(store, "01KB2000000000000000OTHERS", [other], suite=str(folder / "other.suite.yaml"), title="others")
+    app = app_on(folder, db)
+    async with app.run_test(size=(140, 45), notifications=True) as pilot:
+        await settle(pilot)
+        app.compare("baseline", NEW)
+        await press(pilot)
+
+        async def choose(side: str, *words: str) -> str:
+            await press(pilot, side)
+            await press(pilot, *words)
+            await press(pilot, "enter")
+            return app.notices.all()[0].text
+
+        keys = "(press h to choose another left side, or l another right one)"
+        assert f"has a baseline {keys}" in await choose("l", *"others")
+        assert f"have no test in common {keys}" in await choose("h", *"others")
+        assert f"both sides have the same runs (smoke v2) {keys}" in await choose("h", *"v2")
 
 
 async def test_runs_that_end_meanwhile_count_and_the_key_leads_to_the_newest(recorded: tuple[Path, Path]) -> None:

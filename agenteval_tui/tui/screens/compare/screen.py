@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.events import Resize, ScreenResume
 
-from agenteval_tui.analysis.comparison_model import Comparison, TestChange
+from agenteval_tui.analysis.comparison_model import Comparison, SidesError, TestChange
 from agenteval_tui.analysis.comparison_sides import BASELINE, NothingBeforeError, Sides, names_of
 from agenteval_tui.core.display import command_line, one_line
 from agenteval_tui.core.errors import AgentevalError
@@ -52,6 +52,7 @@ from agenteval_tui.tui.workers import is_busy
 EXECUTIONS = 200
 WIDE = 180  # columns from which a change is shown in full beside the list
 CHOOSE_SIDES = "Press {compare.left} to choose the left side, or {compare.right} to choose the right one."
+OTHER_SIDES = "press {compare.left} to choose another left side, or {compare.right} another right one"
 NOTHING_BEFORE = (
     "No execution before has a verdict on these tests, and they have no baseline.",
     "{go.suites}",
@@ -260,6 +261,8 @@ class CompareScreen(FilteredScreen):
         self._explain()
 
     def _failed(self, error: AgentevalError) -> None:
+        if isinstance(error, SidesError):  # its remedy is a command
+            error.fix = OTHER_SIDES
         if self.controller.comparison is not None:
             self.agenteval.say_error(error)
             return
@@ -271,7 +274,7 @@ class CompareScreen(FilteredScreen):
         elif isinstance(error, NothingBeforeError):
             self._list.set_empty(empty_state(PURPOSE, *NOTHING_BEFORE))
         else:
-            hint: Line = ((f"  {CHOOSE_SIDES}", "dim"),)
+            hint: Line = () if isinstance(error, SidesError) else ((f"  {CHOOSE_SIDES}", "dim"),)
             self._list.set_empty([*error_state(error, self.size.width), (), hint])
 
     def show_filtered(self) -> None:
