@@ -28,7 +28,7 @@ from agenteval_tui.runs.events import (
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.views.evidence import results_in_short
-from agenteval_tui.views.execution import NotObserved, around_sentence
+from agenteval_tui.views.execution import NotObserved, around_sentence, tools_raised_sentence
 
 _BAR = 20
 _NUMBERED = 10  # runs of a test that failed alike
@@ -231,6 +231,7 @@ class RunProgress:
         self._count_not_observed(ended)
         share = f"{passed}/{len(runs) - skipped}" if len(runs) > 1 else status
         missing = not_made_sentence(sum(run.not_made for run in ended))
+        raised = tools_raised_sentence(tool for run in ended for tool in run.tools_raised)
         slowest = max((run.duration_ms or 0 for run in ended), default=0)
         self._line(
             outcome_sign(status),
@@ -239,6 +240,7 @@ class RunProgress:
             (f"  {duration(slowest)}", "dim"),
             (f"  {skipped} not needed" if skipped else "", "dim"),
             (f"  {missing}" if missing else "", "warn"),
+            (f"  {raised}" if raised else "", "warn"),
         )
         if self._verbose:
             self._each(runs)

@@ -83,6 +83,7 @@ class RunCompletion:
             ending="" if ending is None else ending.code,
             finish_reason="" if ending is None else ending.finish_reason,
             around=tuple(problems_around(transcript, attempts.plan.specs)),
+            tools_raised=tools_that_raised(transcript),
         )
         return transcript
 
@@ -273,6 +274,13 @@ def problems_around(transcript: Transcript, specs: Iterable[CriterionSpec]) -> I
         if readings and probe.name not in graded_probes and readings[0].problem not in _NOT_TRIED:
             why = reading_sentence(readings[0].problem, readings[0].fields)
             yield AroundProblem("probe", probe.name, why)
+
+
+def tools_that_raised(transcript: Transcript) -> tuple[str, ...]:
+    """The names of the tools whose function raised, each once; not what is the run's error itself."""
+    own = transcript.error.traceback if transcript.error is not None else None
+    raised = [call.name for call in transcript.tool_calls if call.traceback is not None and call.traceback != own]
+    return tuple(dict.fromkeys(raised))
 
 
 def _probe_of(spec: CriterionSpec) -> object:

@@ -231,6 +231,8 @@ class AgentFinished(Event, frozen=True, omit_defaults=True):
     finish_reason: str = ""
     around: tuple[AroundProblem, ...] = ()
     """What went wrong around the run, and ends nothing."""
+    tools_raised: tuple[str, ...] = ()
+    """The names of the tools whose function raised. The model was told of it, and the agent went on."""
 
 
 class Graded(Event, frozen=True, omit_defaults=True):
@@ -347,6 +349,7 @@ class RunState(Struct, omit_defaults=True):
     """What ended its answer, a code of `transcripts.finish_reason`; "": it ended by itself."""
     finish_reason: str = ""
     around: tuple[AroundProblem, ...] = ()
+    tools_raised: tuple[str, ...] = ()
     preparing: bool = False
     """What it needs before its agent is asked is not there yet."""
 

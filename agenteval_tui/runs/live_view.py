@@ -335,6 +335,7 @@ class ExecutionView:
             run.ending = event.ending
             run.finish_reason = event.finish_reason
             run.around = event.around
+            run.tools_raised = event.tools_raised
             run.cached = event.cached
             run.retry_in_s = None
 

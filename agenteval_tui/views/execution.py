@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -210,6 +210,12 @@ def ended_view(
         for problem, count in around[:_MOST_ERRORS]
     ]
     return paragraphs([*lines, *_ends(row, runs)])
+
+
+def tools_raised_sentence(tools: Iterable[str]) -> str:
+    """The tools that raised, each once; "" for none."""
+    names = list(dict.fromkeys(tools))
+    return f"{numbers.count(len(names), 'tool')} raised: {one_line(', '.join(names), 40)}" if names else ""
 
 
 def around_sentence(problem: AroundProblem, most: int = 400) -> str:

@@ -197,15 +197,29 @@ def test_a_check_that_could_not_be_made_is_said_of_the_run_and_of_the_whole() ->
     assert "could not" not in "\n".join(map(plain, facts(a_view(*refs), ["a"], Expected(), (), 80)))
 
 
+def test_the_tools_that_raised_are_named_in_the_line_of_their_run() -> None:
+    view = a_view(RunRef("1", "t", "T", "", 0, 1, "a"), RunRef("2", "t", "T", "", 0, 2, "a"))
+    view.apply(events.AgentFinished(0, "1", 900.0, "", tools_raised=("find", "stop")))
+    view.apply(events.AgentFinished(0, "2", 900.0, ""))
+    for run in ("1", "2"):
+        view.apply(events.Graded(0, run, "passed", None, (), 900.0))
+    later = ExecutionView()
+    later.apply(events.decode_event(events.encode(view.snapshot())))
+    for one in (view, later):
+        assert "run 1  passed  2 tools raised: find, stop  900 ms" in plain(run_heading(one.runs["1"], 0, 80))
+        assert "raised" not in plain(run_heading(one.runs["2"], 0, 80))
+
+
 @given(text=TEXT, width=st.integers(10, 120))
 def test_foreign_words_fit(text: str, width: int) -> None:
     view = a_view(replace(RunRef("1", text, text, text, 1, 1, text)))
     view.apply(events.RunStarted(0, "1", 1, 0))
     view.apply(events.AttemptFailed(0, "1", 1, text, 1.0, text, text))
-    view.apply(events.AgentFinished(0, "1", 1.0, text, text))
+    view.apply(events.AgentFinished(0, "1", 1.0, text, text, tools_raised=(text,)))
     view.apply(events.Graded(0, "1", "error", None, ((text, text),), 1.0))
     slow = [(events.Throttled(0, text, 1, 2, 3.0), 3.0)]
     lines = [*facts(view, [text], Expected(), slow, width), RunGrid(view).line(0, width, focused=True)]
+    lines.append(run_heading(view.runs["1"], 0, width))
     for group in error_groups(view):
         lines += [group_line(group, width), *group_detail(group, width)]
     if width >= 20:

@@ -16,6 +16,7 @@ from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
+from agenteval_tui.views.execution import tools_raised_sentence
 from agenteval_tui.views.gates import gate_text
 
 ROOMY = 100
@@ -292,6 +293,8 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
             cells.append((f" {run.score:.2f}", "dim"))
         if run.not_made:
             cells.append((f"  {not_made_sentence(run.not_made)}", "error"))
+        if run.tools_raised:
+            cells.append((f"  {tools_raised_sentence(run.tools_raised)}", "warning"))
         cells.append((f"  {short_duration(run.duration_ms)}", "dim"))
     elif run.retry_in_s is not None:
         cells.append(("  waiting to try again", "error"))
