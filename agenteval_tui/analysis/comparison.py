@@ -39,6 +39,7 @@ from agenteval_tui.analysis.comparison_model import (
     state_of,
 )
 from agenteval_tui.analysis.comparison_sides import IMPORT
+from agenteval_tui.analysis.earlier_program import FileChange, file_changes
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
 from agenteval_tui.analysis.setup_changes import JUDGING, Pair, SetupChange, setup_changes
@@ -104,7 +105,7 @@ def compare(
     variables = store.read(lambda connection: variables_of(connection, _edited_plans(a, b)))
     plans = [sorted({run.plan for runs in side.values() for run in runs}) for side in unpaired_imports(a, b)]
     questions = store.read(lambda connection: questions_of(connection, plans[0] + plans[1])) if all(plans) else None
-    return compare_runs(
+    comparison = compare_runs(
         a,
         b,
         results[0],
@@ -115,6 +116,7 @@ def compare(
         questions=questions,
         setups=partial(setup_changes, store),
     )
+    return replace(comparison, files=_changed_files(store, a, b))
 
 
 def compare_runs(
@@ -174,6 +176,16 @@ def compare_runs(
         runs=runs_by_id,
         paired=paired,
     )
+
+
+def _changed_files(store: Store, a: Side, b: Side) -> tuple[FileChange, ...]:
+    """The files of the agents' projects that differ between two executions, as far as that is known."""
+    if a.executions == b.executions or not len(a.executions) == len(b.executions) == 1:
+        return ()
+    programs = store.programs_of((*a.executions, *b.executions))
+    was, now = (programs.get(side.executions[0], {}) for side in (a, b))
+    changes = (change for agent in was.keys() & now.keys() for change in file_changes(was[agent], now[agent]))
+    return tuple(sorted(set(changes), key=lambda change: change.name))
 
 
 def _read(store: Store, side: Side) -> Results:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
+from agenteval_tui.analysis.earlier_program import FileChange
 from agenteval_tui.analysis.setup_changes import JUDGING, SetupChange
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of
@@ -296,7 +297,8 @@ class Comparison(Struct, frozen=True):
     """Two sides, all tests (those that say most first), and what may be said of all together.
 
     `by_variation`: a variation is compared with itself; else the sides are different ones. `checks_not_made` counts,
-    for each side, the criteria in error of the runs that have a verdict.
+    for each side, the criteria in error of the runs that have a verdict. `files`: of the agents' projects, those that
+    differ between the executions of both sides, as far as that is known.
     """
 
     a: Side
@@ -307,6 +309,7 @@ class Comparison(Struct, frozen=True):
     checks_not_made: tuple[int, int] = (0, 0)
     runs: Mapping[str, ComparedRun] = field(default_factory=dict)
     paired: tuple[PairedSuites, ...] = ()
+    files: tuple[FileChange, ...] = ()
 
     @property
     def suite_names(self) -> Mapping[str, str]:

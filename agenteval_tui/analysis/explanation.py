@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import Given
+from agenteval_tui.analysis.blame.free_answer import Given, RepetitionReader
 from agenteval_tui.analysis.blame.known import blame_beside
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_names import criterion_place
+from agenteval_tui.analysis.earlier_program import EarlierProgram
 from agenteval_tui.analysis.lost_from_sight import LostFromSight, lost_from_sight
 from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.repetitions import Divergence, divergence_beside
@@ -50,6 +51,8 @@ class Explanation(Struct, frozen=True):
     """What left the model's sight, as far as its requests are known."""
     raised: tuple[Raised, ...] = ()
     """What functions around the agent raised."""
+    earlier_program: EarlierProgram | None = None
+    """The code that the test last passed with, if none of the code's runs passed since."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -149,9 +152,12 @@ def stored_explanation(store: Store, row: RunRow, criterion: str = "") -> Explan
     """The explanation of all criteria, where repetitions part, and which step the run was lost at; with `criterion`
     that of one criterion, without the step. Raises `AgentevalError`: there is no such criterion, or several are."""
     transcript, results = store.transcript(row.id), store.results(row.id)
-    blame = None if criterion else blame_beside(store, row, Given(transcript, results))
+    reader = RepetitionReader(store)
+    blame = None if criterion else blame_beside(store, row, Given(transcript, results, reader))
+    earlier = reader.of(row).earlier if row.status in ("failed", "error") else None
     parted, labels = divergence_beside(store, row), store.labels([row.id])
     lost = lost_from_sight(transcript, results) if blame is None else blame.lost
-    return explanation_of(
+    explained = explanation_of(
         row, results, transcript, labels, criterion=criterion, divergence=parted, blame=blame, lost=lost
     )
+    return replace(explained, earlier_program=earlier)

@@ -15,6 +15,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.grading.spec import json_like
+from agenteval_tui.history.programs import ProgramFiles
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.executors.base import Executor
@@ -48,6 +49,8 @@ class Prepared(Struct, frozen=True):
     reads_variables: bool = True
     error_on_finish: frozenset[str] = frozenset()
     """Endings of an answer that make the run an error."""
+    program: ProgramFiles = {}
+    """The files of its project; none: not known, or it starts no program."""
 
     def request_hash(self, request: AgentRequest, turns: tuple[str, ...]) -> str:
         """The hash by which the history knows the answer to a request; "" where no answer may be used again."""
@@ -137,6 +140,7 @@ def _prepared(
         if away and "${" in str(agent_plan.config)
         else fingerprint(config, agent_plan.base_dir, trusted=plan.permission.trusted, code=code),
         release=agent.release if isinstance(agent, Closable) else None,
+        program=code.files,
         reads_variables=uses_environment(config),
         withheld=TranscriptRedactor(
             secrets_of(agent_plan.config, variables, agent_plan.base_dir, trusted=plan.permission.trusted)

@@ -22,6 +22,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.history.execution_names import KeepCommits
+from agenteval_tui.history.programs import KeepPrograms
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, asked_hash, prepare_agents
@@ -213,6 +214,7 @@ class Engine:
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
         # Beside the runs: git may take seconds in a large repository.
         self._commits = CommitReading(places_of_plan(plan))
+        self._keep_programs()
         self._queue_runs()
         refs = {ref.run: ref for ref in [run.ref for run in plan.earlier] + [run.ref for run in plan.runs]}
         # A resumed execution shows its runs in the order in which they were planned first.
@@ -513,6 +515,17 @@ class Engine:
         self._commits = None
         if commits:
             self._store.write(KeepCommits(self.plan.execution_id, commits))
+
+    def _keep_programs(self) -> None:
+        # Agents that were brought along may have imported another state of their project than is there now.
+        if self._agents is not None:
+            return
+        programs: dict[str, dict[str, str]] = {}
+        for prepared in self.state.agents.values():
+            if prepared.program:
+                programs.setdefault(prepared.name, {}).update(prepared.program)  # variations of it may start others
+        if programs:
+            self._store.write(KeepPrograms(self.plan.execution_id, programs))
 
     def _tell_progress(self) -> None:
         if not self.state.begun:

@@ -116,12 +116,14 @@ _WRITES = re.compile(rb"[\"'][wax][bt+]{0,2}[\"']|\bwrite|\bappend|\bdump\b|>")
 
 class ProgramCode(Struct, frozen=True):
     """`hash`: of all code that may answer; "" where the agent starts no program of its own, and where that is unknown.
-    `unknown`: why: server (it is elsewhere), installed (its code is not in a project), size (the
-    project is too big), path (its code says at run time where modules are); "" if it can be told.
+    `files`: this code, by its name in the project, with a hash of each file. `unknown`: why: server (it is elsewhere),
+    installed (its code is not in a project), size (the project is too big), path (its code says at run time where
+    modules are); "" if it can be told.
     """
 
     hash: str = ""
     unknown: str = ""
+    files: Mapping[str, str] = {}
 
 
 def program_code(config: Mapping[str, Any], base_dir: Path, contexts: Iterable[Mapping[str, Any]] = ()) -> ProgramCode:
@@ -147,7 +149,7 @@ def program_code(config: Mapping[str, Any], base_dir: Path, contexts: Iterable[M
         unknown = _add(digests, entry, base_dir)
         if unknown:
             return ProgramCode(unknown=unknown)
-    return ProgramCode(content_hash(sorted(digests.items())))
+    return ProgramCode(content_hash(sorted(digests.items())), files=digests)
 
 
 def code_in_plan(plan: Plan, agent: AgentPlan, config: Mapping[str, Any]) -> ProgramCode:

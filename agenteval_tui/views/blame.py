@@ -9,10 +9,12 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Decision, Fault, SampledAnswer, StepRate, Suspect
 from agenteval_tui.analysis.blame.reliability import reliability_of
+from agenteval_tui.analysis.earlier_program import EarlierProgram
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, dollars, percent_interval
 from agenteval_tui.core.phrasing import listed, on_one_line, shown
 from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.views.file_changes import file_changes_text
 from agenteval_tui.views.model import (
     LEVELS,
     Fact,
@@ -77,11 +79,19 @@ def could_pass_text(blame: Blame) -> str:
         return f"yes: continued from step {start.step + 1}, {start.passed} of {start.n} passed"
     if start is not None and blame.sampled is not None and blame.sampled.answer == "none" and blame.possible != "yes":
         return f"not from any step of this run: {start.passed} of {start.n} passed from step {start.step + 1}"
+    if (earlier := blame.earlier_program) is not None:
+        return f"yes: with earlier code {passed_before_text(earlier)}"
     if blame.possible == "unknown":
         return "not known: only a few runs are stored, and none passed"
     if blame.possible == "never":
         return "no run ever passed: the cause may be the test, the criterion or the agent's ability"
     return "yes" if blame.passed else "yes: another agent passed"
+
+
+def passed_before_text(earlier: EarlierProgram) -> str:
+    """`7 of 7 runs passed; since then changed: tools.py, prompts.md (added)`."""
+    runs = count(earlier.runs, "run")
+    return f"{earlier.passed} of {runs} passed; since then changed: {file_changes_text(earlier.files)}"
 
 
 def fault_text(blame: Blame) -> str:

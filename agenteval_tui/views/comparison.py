@@ -35,6 +35,7 @@ from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.divergence import step_change_text
 from agenteval_tui.views.execution import commit_text
+from agenteval_tui.views.file_changes import file_changes_text
 from agenteval_tui.views.model import (
     Column,
     Fact,
@@ -554,6 +555,8 @@ def versions_text(comparison: Comparison) -> str:
     if commits[0] != commits[1]:
         was, now = (commit or "no commit" for commit in commits)
         parts.append(f"{was} → {now.removeprefix('commit ') if was.startswith('commit') else now}")
+    if comparison.files:
+        parts.append(f"files changed: {file_changes_text(comparison.files)}")
     for key in dict.fromkeys((*a.meta, *b.meta)):
         if a.meta.get(key) != b.meta.get(key):
             was, now = (one_line(side.meta.get(key, "nothing"), 40) for side in (a, b))

@@ -15,7 +15,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import SETUP, RunError
-from agenteval_tui.views.blame import blame_line, standout_line
+from agenteval_tui.views.blame import blame_line, passed_before_text, standout_line
 from agenteval_tui.views.comparison_text import comparison_text
 from agenteval_tui.views.divergence import parting_text
 from agenteval_tui.views.evidence_comparison import comparison_title, comparisons, hidden_differences
@@ -126,6 +126,10 @@ def explanation(explanation: Explanation, options: str = "") -> View:
     notes = [Node(text((one_line(label_text(label)), "dim"))) for label in explanation.labels]
     for lost in explanation.lost:
         notes.append(Node(text(("not seen by the model: ", "bold"), lost_text(lost, explanation.run.id, options))))
+    if (earlier := explanation.earlier_program) is not None:
+        notes.append(
+            Node(text(("with earlier code: ", "bold"), passed_before_text(earlier), (f"  {earlier.run}", "dim")))
+        )
     if parting := parting_text(explanation.divergence):
         notes.append(Node(text(("first divergence: ", "bold"), one_line(parting))))
     if explanation.blame is not None and (line := blame_line(explanation.blame)):

@@ -13,6 +13,7 @@ from agenteval_tui.analysis.blame.expectation import Expectation, expectation_of
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Possible, PrefixCount, Reproduces, Suspect
 from agenteval_tui.analysis.blame.reliability import decides
 from agenteval_tui.analysis.divergence import EVERYTHING, BranchPoint, Compared, Tree, placed_acts, rate_of
+from agenteval_tui.analysis.earlier_program import EarlierProgram, Programs, earlier_program
 from agenteval_tui.analysis.lost_from_sight import (
     LostFromSight,
     lost_before,
@@ -45,6 +46,7 @@ class NothingToBlameError(AgentevalError):
 class Repetitions(Struct, frozen=True):
     """The stored runs of the same test, this one included: those of its own agent, and how many of other agents passed.
 
+    An agent whose program was in another state is another one. `earlier`: the state in which it last passed.
     `tree`: all as one tree, None where there is one run only; `parting`: where passing and failing ones part.
     `compared`: as in `Divergence`.
     """
@@ -56,6 +58,7 @@ class Repetitions(Struct, frozen=True):
     tree: Tree | None = None
     parting: BranchPoint | None = None
     compared: Compared = EVERYTHING
+    earlier: EarlierProgram | None = None
 
 
 def free_answer(
@@ -93,6 +96,7 @@ def free_answer(
         prefixes=_prefixes(run, transcript, stored),
         steps=len(transcript.messages),
         lost=lost_from_sight(transcript, results, expectation_of(results, specs)),
+        earlier_program=stored.earlier,
     )
 
 
@@ -146,6 +150,7 @@ class RepetitionReader:
     def of(self, row: RunRow) -> Repetitions:
         """The stored repetitions of a run."""
         own = (row.id,) if row.superseded else ()  # an older grading is compared with those of its own time
+        # By execution, as each may have begun with another state of the agent's code.
         case = (
             row.suite_key,
             row.test_id,
@@ -153,6 +158,7 @@ class RepetitionReader:
             str(row_case(row.row, row.row_key)),
             row.agent,
             row.agent_version,
+            row.execution_id,
             *own,
         )
         if case not in self._read:
@@ -199,10 +205,13 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         for repetition in repetitions(store, row, everywhere=True, most=BESIDE)
         if repetition.status in _ENDED
     ]
-    own = [repetition_row for repetition_row in rows if _is_same_agent(repetition_row, row)]
-    others = [repetition_row for repetition_row in rows if not _is_same_agent(repetition_row, row)]
-    if row.id not in {row.id for row in own}:
-        own.append(row)
+    if row.id not in {repetition.id for repetition in rows}:
+        rows.append(row)
+    programs = Programs(store, rows)
+    of_agent = [repetition for repetition in rows if _is_same_agent(repetition, row)]
+    own = [repetition for repetition in of_agent if not programs.differ(repetition, row)]
+    own_ids = {repetition.id for repetition in own}
+    others = [repetition for repetition in rows if repetition.id not in own_ids]
     divergence = divergence_among(store, row.id, own)
     # The own agent's runs tell most; those of other agents only where they don't part.
     if divergence.fork is None and others:
@@ -212,6 +221,7 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         passed=sum(run_row.status == "passed" for run_row in own),
         passed_elsewhere=sum(other.status == "passed" for other in others),
         runs_elsewhere=len(others),
+        earlier=earlier_program(programs, row, of_agent),
         tree=divergence.tree,
         parting=divergence.fork,
         compared=divergence.compared,

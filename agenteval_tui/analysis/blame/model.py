@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from agenteval_tui.analysis.earlier_program import EarlierProgram
 from agenteval_tui.analysis.lost_from_sight import LostFromSight
 from agenteval_tui.core.document import Count, Document, Share
 
@@ -201,7 +202,11 @@ class BlameFigures(Document, frozen=True, kw_only=True):
         Meta(description="luck: more than half of the stored repetitions passed; once: it is the only run"),
     ]
     runs: Annotated[
-        Count, Meta(description="stored repetitions of the same agent in the same configuration, this run included")
+        Count,
+        Meta(
+            description="stored repetitions of the same agent in the same configuration and with the same code, as far "
+            "as that is known; this run included"
+        ),
     ]
     passed: Count
     low: Annotated[Share, Meta(description="the lower end of the 95 % interval of the pass rate")]
@@ -220,6 +225,10 @@ class BlameFigures(Document, frozen=True, kw_only=True):
         Meta(description="what it would take to find the step by sampling; null if the step is known, or was sampled"),
     ] = None
     sampled: Annotated[SampledAnswer | None, Meta(description="null if the run was not sampled")] = None
+    earlier_program: Annotated[
+        EarlierProgram | None,
+        Meta(description="the code of the agent's project that the test last passed with, if it has not passed since"),
+    ] = None
 
 
 class Blame(BlameFigures, frozen=True, kw_only=True):

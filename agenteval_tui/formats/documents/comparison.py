@@ -23,6 +23,7 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     TestOnBothSides,
 )
+from agenteval_tui.analysis.earlier_program import FileChange
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice
 from agenteval_tui.analysis.regressions import Regression, Regressions, regressions_of
 from agenteval_tui.core.document import Count, Document, Share, Time, extended, one_of
@@ -111,6 +112,13 @@ class ComparedSides(Document, frozen=True, kw_only=True):
     paired_suites: Annotated[
         tuple[PairedSuites, ...],
         Meta(description="suites that are compared with each other though their files differ"),
+    ]
+    files: Annotated[
+        tuple[FileChange, ...],
+        Meta(
+            description="files of the agents' projects that differ between the two executions; empty where that is "
+            "not known"
+        ),
     ]
     tests: Annotated[tuple[ComparedTest, ...], Meta(description="what passes less often first")]
 
@@ -211,6 +219,7 @@ def comparison_document(
         said=counts_text(comparison),
         notes=tuple(notes(comparison)),
         paired_suites=comparison.paired,
+        files=comparison.files,
         tests=tuple(
             _test(test, (attributed or {}).get(test.key), (metrics or {}).get(test.key, {}), regressions)
             for test in comparison.tests

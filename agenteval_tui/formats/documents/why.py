@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from agenteval_tui.analysis.earlier_program import EarlierProgram
 from agenteval_tui.analysis.explanation import Explanation, address_of
 from agenteval_tui.core.document import Count, Document, Status
 from agenteval_tui.formats.documents.blame import SuspectDocument, suspect_document
@@ -70,6 +71,10 @@ class Why(Document, frozen=True, kw_only=True):
         tuple[LostDocument, ...],
         Meta(description="what later requests of the model did not have any more; empty too where they are not known"),
     ]
+    earlier_program: Annotated[
+        EarlierProgram | None,
+        Meta(description="the code of the agent's project that the test last passed with, if it has not passed since"),
+    ]
     labels: Annotated[tuple[LabelDocument, ...], Meta(description="what people said of these criteria, and of the run")]
     criteria: tuple[ExplainedCriterion, ...]
 
@@ -105,6 +110,7 @@ def explanation_document(explanation: Explanation) -> Why:
         if explanation.blame is not None and explanation.blame.decision == "not_known"
         else None,
         lost_from_sight=tuple(lost_document(lost, row.id) for lost in explanation.lost),
+        earlier_program=explanation.earlier_program,
         labels=tuple(label_document(label) for label in explanation.labels),
         criteria=tuple(
             ExplainedCriterion(

@@ -29,6 +29,7 @@ def run_header(
     width: int,
     *,
     edited: bool = False,
+    passed_before: bool = False,
     place: str = "",
     keys: str = "",
     took: bool = True,
@@ -36,9 +37,10 @@ def run_header(
     """What stands left and right in the header of a run, in `width` cells together.
 
     Left the outcome, the test, the repetition, the score, and what is to be noted: labels, checks that were impossible,
-    an outcome that is different today (`edited`: with an edit that is not saved). Right the agent, what the run took
-    (unless that stands elsewhere: not `took`), the `keys` to its neighbours, and its `place` among them. Where there is
-    no room for all, the agent goes first, then what it took, the keys, the notes; a long name is cut.
+    an outcome that is different today (`edited`: with an edit that is not saved), that the test `passed_before` with
+    other code. Right the agent, what the run took (unless that stands elsewhere: not `took`), the `keys` to its
+    neighbours, and its `place` among them. Where there is no room for all, the agent goes first, then what it took, the
+    keys, the notes; a long name is cut.
     """
     run = bench.run
     of = f" of {run_facts.repetitions}" if run_facts.repetitions >= run.repetition and run_facts.repetitions > 1 else ""
@@ -50,7 +52,7 @@ def run_header(
     what_it_took = " · ".join(facts(bench)) if took else ""
     parts: dict[str, Line] = {
         "place": ((place, "dim"),),
-        "notes": _notes(bench, results, run_facts, edited),
+        "notes": _notes(bench, results, run_facts, edited, passed_before),
         "keys": ((keys, "accent"),),
         "took": ((what_it_took, "dim"),),
         "agent": ((one_line(run.agent, 30), "dim"),),
@@ -85,7 +87,9 @@ def facts(bench: Workbench) -> list[str]:
     return [fact for fact in listed if fact]
 
 
-def _notes(bench: Workbench, results: Sequence[CriterionResult], run_facts: RunFacts, edited: bool) -> Line:
+def _notes(
+    bench: Workbench, results: Sequence[CriterionResult], run_facts: RunFacts, edited: bool, passed_before: bool
+) -> Line:
     # A scratch criterion is not a verdict on the run.
     in_a_file = all(criterion.index is not None for criterion in bench.criteria)
     status = bench.run.status
@@ -98,6 +102,8 @@ def _notes(bench: Workbench, results: Sequence[CriterionResult], run_facts: RunF
         label_text = labelled_text(labels)
         differ = any(disagrees(label, status) for label in labels)
         notes.append(cell(f"{WARNING[0]} {label_text}", WARNING[1]) if differ else (label_text, "dim"))
+    if passed_before:
+        notes.append(("passed with earlier code", "warn"))
     gap: Cell = (" " * _GAP, "")
     return tuple(part for note in notes for part in (gap, note))[1:]
 

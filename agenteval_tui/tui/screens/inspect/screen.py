@@ -502,6 +502,7 @@ class InspectScreen(FrameScreen):
             state.facts,
             width - 3,
             edited=edited,
+            passed_before=state.blame is not None and state.blame.earlier_program is not None,
             place=place,
             keys=keys,
             took=not self.has_class("narrow"),

@@ -1,0 +1,24 @@
+"""What is shown of files that changed between two states of an agent's project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agenteval_tui.analysis.earlier_program import FileChange
+from agenteval_tui.core.display import one_line
+from agenteval_tui.core.phrasing import listed
+
+_SHOWN = 5
+
+
+def file_changes_text(changes: Sequence[FileChange]) -> str:
+    """`tools.py, prompts.md (added) and 3 more`, what changed first; "" for none."""
+    # What changed says more than what came or went.
+    ordered = sorted(changes, key=lambda change: change.change != "changed")
+    return listed(
+        [
+            one_line(change.name, 60) + ("" if change.change == "changed" else f" ({change.change})")
+            for change in ordered
+        ],
+        _SHOWN,
+    )

@@ -1,0 +1,110 @@
+"""A test that passed until the agent's code changed: `why`, `blame` and `compare` say which files, and no run with
+other code counts as a repetition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import CommandLine
+
+SUITE = """\
+name: words
+agent: own
+agents:
+  own: AGENT
+tests:
+  - id: says
+    prompt: which word?
+    criteria:
+      - {name: the word, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: first}]}}
+"""
+COMMAND = "{kind: command, command: [python3, agent.py], output: text}"
+FUNCTION = "{kind: python, callable: 'agent:main'}"
+AGENT = """\
+import os
+
+from lib import helper
+
+def main(messages):
+    return helper.WORD
+
+if __name__ == "__main__":
+    print(helper.WORD)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "agent.py").write_text(AGENT)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENTEVAL_DB", str(tmp_path / "history.db"))
+    return tmp_path
+
+
+def run(cli: CommandLine, agent: str, word: str, repeat: int) -> int:
+    Path("words.suite.yaml").write_text(SUITE.replace("AGENT", agent))
+    Path("lib/helper.py").write_text(f"WORD = {word!r}\n")
+    return cli("run", "words.suite.yaml", "--trust", "--repeat", repeat, "-q").code
+
+
+def blame(cli: CommandLine, run_id: str = "says") -> Any:
+    return cli("blame", run_id, "--json").json("blame")
+
+
+@pytest.mark.parametrize("agent", [FUNCTION, COMMAND])
+def test_a_test_that_passed_with_earlier_code(project: Path, cli: CommandLine, agent: str) -> None:
+    assert run(cli, agent, "the first word", 3) == 0
+    Path("lib/more.py").write_text("")
+    assert run(cli, agent, "another word", 2) == 1
+
+    sentence = "3 of 3 runs passed; since then changed: lib/helper.py and lib/more.py (added)"
+    assert f"with earlier code: {sentence}" in cli("why", "last").out
+    answer = blame(cli)
+    assert (answer["reproduces"], answer["runs"], answer["passed"]) == ("always", 2, 0)
+    assert (answer["earlier_program"]["runs"], answer["earlier_program"]["passed"]) == (3, 3)
+    assert sentence in cli("blame", "says").out
+    changes = cli("compare", "--json").json("compare")["files"]
+    assert (
+        changes
+        == answer["earlier_program"]["files"]
+        == cli("why", "last", "--json").json("why")["earlier_program"]["files"]
+    )
+    assert {(change["name"], change["change"]) for change in changes} == {
+        ("lib/helper.py", "changed"),
+        ("lib/more.py", "added"),
+    }
+
+    # An older run is blamed by what was before it, and the first code is the same again.
+    failed = answer["run"]
+    Path("lib/more.py").unlink()
+    assert run(cli, agent, "the first word", 1) == 0
+    assert blame(cli, failed)["earlier_program"]["runs"] == 4
+    assert cli("compare", "last", "last", "--json").code == 2
+
+
+def test_what_passes_with_the_same_code_has_not_changed(
+    project: Path, cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run(cli, FUNCTION, "the first word", 1) == 0
+    Path("agent.py").write_text(AGENT.replace("helper.WORD", "os.environ.get('OTHER_WORD', helper.WORD)", 1))
+    assert run(cli, FUNCTION, "the first word", 1) == 0
+    monkeypatch.setenv("OTHER_WORD", "nothing")
+    assert run(cli, FUNCTION, "the first word", 1) == 1
+    answer = blame(cli)
+    assert (answer["earlier_program"], answer["runs"], answer["passed"]) == (None, 2, 1)
+    assert "with earlier code" not in cli("why", "last").out
+
+
+def test_the_code_of_an_agent_goes_with_its_history(project: Path, cli: CommandLine) -> None:
+    assert run(cli, FUNCTION, "the first word", 1) == 0
+    assert run(cli, FUNCTION, "another word", 1) == 1
+    there = project / "there.db"
+    assert cli("db", "import", "history.db", "--db", there).code == 0
+    assert cli("db", "prune", "--keep", 2, "--yes", "--db", there).code == 0
+    assert cli("db", "check", "--db", there).code == 0
+    assert "since then changed: lib/helper.py" in cli("why", "last", "--db", there).out
