@@ -70,13 +70,15 @@ def save_as_test(
     name: str = "",
     description: str = "",
     suffix: str = "fork",
+    edits: Sequence[AnyEdit] = (),
 ) -> tuple[LoadedSuite, str]:
-    """Write the fork as a test behind the last one of its run's suite; the suite as it then is, and the
-    test's id. Raises `AgentevalError`: the file is not there, has changed, or can't hold it."""
+    """Write the fork that these edits made as a test behind the last one of its run's suite; the suite as it then is,
+    and the test's id. Raises `AgentevalError`: the file is not there, has changed, or can't hold it."""
     loaded = load_suite(_suite_of(source))
     called = name or f"{source.row.test_name or source.row.test_id}, continued"
+    asked = source.asked(conversation, edits)
     new_id = test_id or free_id(loaded, f"{source.row.test_id}-{suffix}")
-    return add_test(loaded, test_of_fork(source, conversation, new_id, called, description)), new_id
+    return add_test(loaded, test_of_fork(source, asked, new_id, called, description)), new_id
 
 
 def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:

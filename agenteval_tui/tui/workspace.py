@@ -278,7 +278,7 @@ class Workspace:
         """Write a fork of a run as a test behind the last one of the run's suite: (the file, the test's id)."""
         store = self._opened.store
         conversation = fork(store.transcript(run), branch.step, branch.edits)
-        loaded, test_id = save_as_test(self._continued(run, branch), conversation)
+        loaded, test_id = save_as_test(self._continued(run, branch), conversation, edits=branch.edits)
         return self._written(loaded).path, test_id
 
     def save_system_prompt(self, run: str, branch: Outcomes) -> Path:

@@ -27,6 +27,7 @@ from agenteval_tui.analysis.labels import give_label
 from agenteval_tui.analysis.regrade import CriteriaSource, regrade, save_verdicts
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
+from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.analysis.test_gates import gates_of_test
 from agenteval_tui.analysis.trends import TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger
@@ -50,7 +51,7 @@ from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.fork import edits
 from agenteval_tui.runs.fork.edits import complete, fork
-from agenteval_tui.runs.fork.model import Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
+from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
 from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import CannotContinueError, Question, check_tools, questions_of
@@ -386,6 +387,66 @@ def test_a_continuation_that_was_cut_off_pays_for_no_request_twice(
         server.requests.clear()
         assert Oracle(store, row, ContinuationOptions(trust=True)).ask(conversation, 2).decided == 2
         assert len(server.requests) == 3
+
+
+ADDS = f"""{POST}
+import sys
+said = [{{"role": one["role"], "content": one["content"]}} for one in json.load(sys.stdin)["messages"]]
+status, reply = post("chat/completions", {{"model": "m", "messages": [{{"role": "system", "content": "own"}}, *said]}})
+print(reply["choices"][0]["message"]["content"])
+"""
+ADDING = """
+name: Adds
+agent: program
+agents:
+  program: {kind: command, command: [%s, -I, -S, adds.py], capture: model, env: {OPENAI_BASE_URL: "%s"}}
+tests:
+  - id: kettle
+    messages: [{role: system, content: Say a whale.}, {role: user, content: Where?}, {role: assistant, content: There.}]
+    turns: [Really?, Surely?]
+    criteria:
+      - name: Says a whale
+        prototype_class: TextResponse
+        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "whale"}]}'
+"""
+
+
+@pytest.mark.parametrize(
+    ("edit", "prompts"),
+    [
+        (None, ["own", "Say a whale."]),
+        (System("Say a cat."), ["own", "Say a cat."]),
+        (Insert(1, "system", "Say a dog."), ["own", "Say a whale.", "Say a dog."]),
+    ],
+)
+def test_the_prompt_that_a_program_adds_itself_is_not_sent_to_it(
+    tmp_path: Path, edit: AnyEdit | None, prompts: list[str]
+) -> None:
+    """It was seen in the requests of the program, which adds it again."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "A whale."}, "finish_reason": "stop"}
+
+    def answer(request: Request) -> Reply:
+        return Reply(body=json.dumps({"model": "m", "choices": [choice]}))
+
+    with serving(answer) as server, Store.open(tmp_path / "h.db") as store:
+        (tmp_path / "shop.suite.yaml").write_text(ADDING % (sys.executable, server.url), "utf-8")
+        (tmp_path / "adds.py").write_text(ADDS, "utf-8")
+        ran(store, tmp_path, trust=True)
+        row = newest(store)
+        transcript = store.transcript(row.id)
+        step = next(place for place, message in enumerate(transcript.messages) if message.content == "Really?")
+        edits = () if edit is None else (edit,)
+        conversation = fork(transcript, step, edits)
+        server.requests.clear()
+        oracle = Oracle(store, row, ContinuationOptions(trust=True))
+        oracle.ask(conversation, 1, step=step, edits=edits)
+        sent = server.requests[0].json["messages"]
+        assert [message["content"] for message in sent if message["role"] == "system"] == prompts
+        others = [message["content"] for message in sent if message["role"] != "system"]
+        assert others == ["Where?", "There.", "Really?"]
+        saved, _ = save_as_test(oracle.source, conversation, edits=edits)
+        assert saved.suite is not None
+        assert [one.content for one in saved.suite.tests[-1].messages or () if one.role == "system"] == prompts[1:]
 
 
 def test_a_limit_on_cost_is_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -208,7 +208,9 @@ def _keep(
     invocation: Invocation, oracle: Oracle, questions: Sequence[Question], save_test: str | None, save_system: bool
 ) -> None:
     if save_test:
-        loaded, test_id = save_as_test(oracle.source, questions[0].conversation, test_id=save_test)
+        loaded, test_id = save_as_test(
+            oracle.source, questions[0].conversation, test_id=save_test, edits=questions[0].edits
+        )
         invocation.err.line(f"saved as test {test_id} of {loaded.path}")
     if save_system:
         path = save_system_prompt(oracle.source, questions[0].edits if len(questions) == 1 else ())

@@ -398,6 +398,22 @@ def end_of_step(transcript: Transcript, step: int) -> int:
     return max(end, step)
 
 
+def without_own_prompts(
+    conversation: Conversation, asked: Sequence[Message], edits: Sequence[AnyEdit] = ()
+) -> Conversation:
+    """The conversation with the system prompts of these edits and those that the run was `asked` with, and no others:
+    its agent's program adds its own to each request, where they were seen."""
+    written = {edit.text for edit in edits if isinstance(edit, System | Text | Insert)}
+    kept = [message for message in conversation.messages if message.role not in PROMPTS or message.content in written]
+    if len(kept) == len(conversation.messages):
+        return conversation
+    # A request has all prompts as one text: what the test asked with is in it, and can't be told from the program's.
+    if not any(isinstance(edit, System) for edit in edits):
+        kept = [*(message for message in asked if message.role in PROMPTS), *kept]
+    own = _renumbered(kept, conversation.tool_calls)
+    return replace(conversation, messages=own.messages, tool_calls=own.tool_calls)
+
+
 def _renumbered(messages: Sequence[Message], calls: Sequence[ToolCall]) -> Conversation:
     """The conversation without calls that no message makes, and without times, which belong to a different run."""
     order = [call for message in messages for call in message.tool_calls if call < len(calls)]

@@ -12,6 +12,7 @@ from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from agenteval_tui.agents.agent_version import agent_version
+from agenteval_tui.agents.recording.options import NONE
 from agenteval_tui.agents.registry import options_model
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.display import one_line
@@ -33,6 +34,7 @@ from agenteval_tui.runs.fork.edits import (
     fork,
     told_before,
     unseen_before,
+    without_own_prompts,
 )
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, System, Tools, read_origin
 from agenteval_tui.runs.fork.options import ForkRequest
@@ -112,6 +114,8 @@ class Source(Struct, frozen=True):
     row: RunRow
     stored: StoredPlan
     context: Mapping[str, Any]
+    adds_prompt: bool = False
+    """Whether its program adds its own system prompt to what it is told (`edits.without_own_prompts`)."""
     tape: Mapping[int, int] = {}
     """By message that a model answered: how many answers of its tape stand before it; {}: it is told a conversation."""
 
@@ -119,6 +123,11 @@ class Source(Struct, frozen=True):
     def agent(self) -> AgentPlan:
         """The agent that is asked."""
         return self.stored.run.agent
+
+    def asked(self, conversation: Conversation, edits: Sequence[AnyEdit]) -> Conversation:
+        """What its agent is asked for a conversation that these edits made."""
+        messages = self.stored.run.messages
+        return without_own_prompts(conversation, messages, edits) if self.adds_prompt else conversation
 
 
 class ForkPlan(Struct, frozen=True):
@@ -173,7 +182,10 @@ def source_of(
         check_agent(stored.run.agent)
     # What was added to the prompt for the test's first turn is in the transcript already.
     context = {name: value for name, value in stored.run.context.items() if name != "input_data"}
-    return Source(row, stored, context, tape)
+    # Only what is seen from outside, in the requests of a program, has prompts that nobody gave it.
+    model = options_model(str(stored.run.agent.config.get("kind", "")))
+    adds_prompt = not agent and model is not None and model.usual_capture != NONE
+    return Source(row, stored, context, adds_prompt, tape)
 
 
 def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | None) -> StoredPlan:
@@ -427,6 +439,7 @@ def _run(source: Source, conversation: Conversation, origin: ForkOrigin, number:
     run = source.stored.run
     if origin.answers is not None:  # its program has to ask what it asked: with the same seed
         return replace(run, ref=replace(run.ref, run=new_id(), repetition=number, gate=None), stop=None, fork=origin)
+    conversation = source.asked(conversation, origin.edits)
     return replace(
         run,
         ref=replace(run.ref, run=new_id(), repetition=number, gate=None),
