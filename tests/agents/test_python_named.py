@@ -18,7 +18,7 @@ from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.registry import option_problems
 from agenteval_tui.analysis.lint import check_suites
 from agenteval_tui.suites.callable_name import callable_problem, callable_rule, parse_callable
-from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.model import Message, RunError
 
 from .conftest import Run, run_in
 
@@ -224,6 +224,21 @@ class TestFrameworks:
             name in ("deps", "needs", "number", "openai", "nested", "make_openai", "make_later")
         )
 
+    @pytest.mark.parametrize(
+        ("before", "answer"),
+        [
+            ([], "be kind, it is Monday"),
+            ([Message("user", "hi"), Message("assistant", "ho")], "be kind, it is Monday"),
+            ([Message("system", "be brief")], "be brief"),
+        ],
+    )
+    async def test_it_has_its_system_prompt_in_each_turn(
+        self, run_agent: Run, before: list[Message], answer: str
+    ) -> None:
+        """pydantic-ai leaves it out where it gets a history; a test's own takes its place."""
+        ran = await run_agent(named("prompted"), messages=(*before, Message("user", "hello")))
+        assert ran.transcript.final_output == answer, ran.events[-1]
+
     async def test_the_context_of_a_test_and_of_a_row_override_fields(self, run_agent: Run) -> None:
         config = named("deps", context={"name": "agent's", "tags": ["a"]})
         test = {"name": "of {{prompt}}", "object_alias": "not a field"}
@@ -317,7 +332,7 @@ class TestFrameworks:
 
 
 NAMED = {
-    "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried",
+    "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried prompted",
     "openai_agents": "openai make_openai repeating with_server hands_over",
     "langgraph": "graph make_graph opened own remembers notes researches mails",
 }

@@ -266,8 +266,9 @@ async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[
     history = (
         _pydantic_history(pieces.conversation(request, target) if is_continued else pieces.before(request)) or None
     )
+    own = _system_prompts(agent, history)
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
-    more = {} if deps is None else {"deps": deps}
+    more = own if deps is None else dict(own, deps=deps)
     if hasattr(agent, "run_stream_events"):
         began = False
         try:
@@ -288,12 +289,27 @@ async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[
             yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
             # Once more: the stream that was refused may have changed what was made for it.
             deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
-            more = {} if deps is None else {"deps": deps}
+            more = own if deps is None else dict(own, deps=deps)
     # Node by node: what was done is known whatever ends it.
     async with agent.iter(prompt, message_history=history, **more) as running:
         async for node in running:
             yield node
         yield running.result
+
+
+def _system_prompts(agent: Any, history: list[Any] | None) -> dict[str, Any]:
+    """What lets an agent send its own system prompts with a history that has none: pydantic-ai takes them for a part of
+    each history. For older versions they are put into the history, as far as they are texts."""
+    if not history or any(part.part_kind == "system-prompt" for message in history for part in message.parts):
+        return {}
+    try:
+        return {"capabilities": [import_module("pydantic_ai.capabilities").ReinjectSystemPrompt()]}
+    except (ImportError, AttributeError):
+        types: Any = import_module("pydantic_ai.messages")
+        prompts = [types.SystemPromptPart(content=text) for text in getattr(agent, "_system_prompts", ())]
+        if prompts:
+            history.insert(0, types.ModelRequest(parts=prompts))
+        return {}
 
 
 def _pydantic_history(messages: list[dict[str, Any]]) -> list[Any]:

@@ -34,6 +34,19 @@ def _pydantic(kind):
     return agent
 
 
+def _prompts(messages, info):
+    parts = [part.content for message in messages for part in message.parts if part.part_kind == "system-prompt"]
+    return PydanticResponse(parts=[TextPart(", ".join(parts) or "none")])
+
+
+prompted = Agent(FunctionModel(_prompts), system_prompt="be kind")
+
+
+@prompted.system_prompt
+def _day() -> str:
+    return "it is Monday"
+
+
 class Database:
     def __init__(self, path: str = "shop.db"):
         self.path = path
