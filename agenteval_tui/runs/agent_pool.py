@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from typing import Any
 
 from msgspec import Struct
@@ -32,9 +34,17 @@ from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 log = logging.getLogger(__name__)
 
 
+class Identity(Struct, frozen=True):
+    """What answers. `fingerprint` says which answers of the history may be its own; "": none. `program`: the files of
+    its project; none: not known, or it starts no program."""
+
+    fingerprint: str
+    program: ProgramFiles
+
+
 class Prepared(Struct, frozen=True):
-    """An agent ready to be asked. `limit`: runs at once, None: any. `fingerprint` says which answers of the history
-    may be its own ("": none); see `cached`."""
+    """An agent ready to be asked. `limit`: runs at once, None: any. `identity` is found out beside the first runs: to
+    read a large project takes a quarter of a second."""
 
     name: str
     agent: Agent
@@ -42,15 +52,18 @@ class Prepared(Struct, frozen=True):
     retries: Retries
     limit: int | None
     price: Price | None
-    fingerprint: str
+    identity: Future[Identity]
     withheld: TranscriptRedactor = NOTHING
     release: Callable[[str], None] | None = None
     """To be told of each run that is over, where the agent wants to know."""
     reads_variables: bool = True
     error_on_finish: frozenset[str] = frozenset()
     """Endings of an answer that make the run an error."""
-    program: ProgramFiles = {}
-    """The files of its project; none: not known, or it starts no program."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Which answers of the history may be its own; "": none. Waits until that is known."""
+        return self.identity.result().fingerprint
 
     def request_hash(self, request: AgentRequest, turns: tuple[str, ...]) -> str:
         """The hash by which the history knows the answer to a request; "" where no answer may be used again."""
@@ -121,10 +134,6 @@ def _prepared(
         agent = executor.agent(agent_plan, agent, permission=plan.permission)
     assert agent is not None
     price = price_for(config, config_dir())
-    # Without `cache` nothing is looked up, but a later execution may look up what this one is told.
-    code = code_in_plan(plan, agent_plan, config)
-    if away and code.hash:
-        code = ProgramCode(unknown="server")  # the workers' files are their own
     if plan.limits.cost is not None:
         _check_price(agent_plan.name, config, price)
     return Prepared(
@@ -135,17 +144,37 @@ def _prepared(
         limit=int(config["concurrency"]) if config.get("concurrency") else None,
         price=price,
         error_on_finish=frozenset(config.get("error_on_finish") or ()),
-        # A variable's value elsewhere is not known here: such an answer is never treated as equal.
-        fingerprint=""
-        if away and "${" in str(agent_plan.config)
-        else fingerprint(config, agent_plan.base_dir, trusted=plan.permission.trusted, code=code),
+        # Without `cache` nothing is looked up, but a later execution may look up what this one is told.
+        identity=_in_thread(lambda: _identity(agent_plan, plan, config, away=away)),
         release=agent.release if isinstance(agent, Closable) else None,
-        program=code.files,
         reads_variables=uses_environment(config),
         withheld=TranscriptRedactor(
             secrets_of(agent_plan.config, variables, agent_plan.base_dir, trusted=plan.permission.trusted)
         ),
     )
+
+
+def _in_thread(read: Callable[[], Identity]) -> Future[Identity]:
+    future = Future[Identity]()
+
+    def work() -> None:
+        try:
+            future.set_result(read())
+        except BaseException as error:  # raised again where the result is asked for
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="identity of an agent", daemon=True).start()
+    return future
+
+
+def _identity(agent: AgentPlan, plan: Plan, config: Mapping[str, Any], *, away: bool) -> Identity:
+    code = code_in_plan(plan, agent, config)
+    if away and code.hash:
+        code = ProgramCode(unknown="server")  # the workers' files are their own
+    # A variable's value elsewhere is not known here: such an answer is never treated as equal.
+    if away and "${" in str(agent.config):
+        return Identity("", code.files)
+    return Identity(fingerprint(config, agent.base_dir, trusted=plan.permission.trusted, code=code), code.files)
 
 
 def _made(agent: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) -> Agent:

@@ -132,6 +132,8 @@ class Engine:
         self._ticks = 0
         self._timer: asyncio.TimerHandle | None = None
         self._commits: CommitReading | None = None
+        # Agents that were brought along may have imported another state of their project than is there now.
+        self._has_programs = agents is not None
 
     def prepare(self) -> None:
         """Make the agents. Raises `AgentevalError` where one is wrong (unknown kind or option, missing variable)."""
@@ -214,7 +216,6 @@ class Engine:
         await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
         # Beside the runs: git may take seconds in a large repository.
         self._commits = CommitReading(places_of_plan(plan))
-        self._keep_programs()
         self._queue_runs()
         refs = {ref.run: ref for ref in [run.ref for run in plan.earlier] + [run.ref for run in plan.runs]}
         # A resumed execution shows its runs in the order in which they were planned first.
@@ -502,6 +503,8 @@ class Engine:
                 self._store.run_started(attempts.run, attempts.attempt, attempts.started_ms)
         if self._commits is not None and self._commits.ready:
             self._keep_commits(self._commits.result())
+        if all(prepared.identity.done() for prepared in state.agents.values()):
+            self._keep_programs()
         self._ticks += 1
         if self._ticks % TICKS_A_PROGRESS == 0:
             if not state.paused:
@@ -517,13 +520,13 @@ class Engine:
             self._store.write(KeepCommits(self.plan.execution_id, commits))
 
     def _keep_programs(self) -> None:
-        # Agents that were brought along may have imported another state of their project than is there now.
-        if self._agents is not None:
+        if self._has_programs:
             return
+        self._has_programs = True
         programs: dict[str, dict[str, str]] = {}
         for prepared in self.state.agents.values():
-            if prepared.program:
-                programs.setdefault(prepared.name, {}).update(prepared.program)  # variations of it may start others
+            if program := prepared.identity.result().program:
+                programs.setdefault(prepared.name, {}).update(program)  # variations of it may start others
         if programs:
             self._store.write(KeepPrograms(self.plan.execution_id, programs))
 
@@ -608,6 +611,8 @@ class Engine:
             # An execution may be shorter than git takes: what it says is waited for, and not for ever.
             if self._commits is not None:
                 self._keep_commits(await asyncio.to_thread(self._commits.result, COMMITS_S))
+            await asyncio.gather(*(asyncio.wrap_future(prepared.identity) for prepared in state.agents.values()))
+            self._keep_programs()
             await asyncio.wrap_future(
                 self._store.end_execution(self.plan.execution_id, status, message, startup_ms, around)
             )

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.named_files import files_of_agent
+from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
@@ -110,15 +111,16 @@ _INLINE = re.compile(r"(?:python|pypy|perl|ruby|php|node|tsx|ts-node|deno|bun|(?
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import\b|import[ \t]+([^#;\n]+))", re.MULTILINE)
 _SEARCHED = re.compile(rb"\bsys\.path\b|\baddsitedir\b")
 _QUOTED = re.compile(rb"[\"'`]([^\"'`\n]{1,300})[\"'`]")
-_NAME = re.compile(rb"[\w.-]*\w\.\w+")
+_WORDS = bytes(byte if bytes((byte,)).isalnum() or byte in b"_.-" else ord(" ") for byte in range(256))
+"""Turns all that is in no ordinary name of a file into blanks."""
 _WRITES = re.compile(rb"[\"'][wax][bt+]{0,2}[\"']|\bwrite|\bappend|\bdump\b|>")
 
 
 class ProgramCode(Struct, frozen=True):
     """`hash`: of all code that may answer; "" where the agent starts no program of its own, and where that is unknown.
-    `files`: this code, by its name in the project, with a hash of each file. `unknown`: why: server (it is elsewhere),
-    installed (its code is not in a project), size (the project is too big), path (its code says at run time where
-    modules are); "" if it can be told.
+    `files`: this code, by its name in the project, with a hash of each file; where there may be more, what is known.
+    `unknown`: why: server (it is elsewhere), installed (its code is not in a project), size (the project is too big),
+    path (its code says at run time where modules are); "" if it can be told.
     """
 
     hash: str = ""
@@ -148,7 +150,7 @@ def program_code(config: Mapping[str, Any], base_dir: Path, contexts: Iterable[M
     for entry in programs:
         unknown = _add(digests, entry, base_dir)
         if unknown:
-            return ProgramCode(unknown=unknown)
+            return ProgramCode(unknown=unknown, files=digests)
     return ProgramCode(content_hash(sorted(digests.items())), files=digests)
 
 
@@ -200,10 +202,10 @@ def _add(digests: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> s
     files = [file for file in files_of_agent(entry, base_dir) if not _looks_like_log(file)]
     home = project_of(_folder(base_dir))
     roots = dict.fromkeys((home, project_of(cwd), *_listed(entry, base_dir), *_places(entry, cwd, _MODULE_PLACES)))
-    command = " ".join(words)
+    named = " ".join((*words, str(entry.get("callable") or "")))
     for file in files:
         # What a bare name means by PATH is installed, even where that is a script.
-        own = file.suffix.lower() in _CODE_SUFFIXES and file.name in command and not _is_installed(file)
+        own = file.suffix.lower() in _CODE_SUFFIXES and file.name in named and not _is_installed(file)
         if own and not any(file.is_relative_to(root) for root in roots):
             roots.setdefault(project_of(file.parent))
     code: dict[Path, None] = {}
@@ -218,12 +220,10 @@ def _add(digests: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> s
     if not _is_own(entry, words, files, code):
         return "installed"
     texts = {file: _text(file) for file in code}
-    outside = _imported_elsewhere(texts, _places(entry, cwd, ("PYTHONPATH",)))
-    if outside is None:
-        return "path"
+    outside, complete = _imported_elsewhere(texts, _Modules(entry, base_dir, cwd))
     for file in dict.fromkeys((*files, *code, *outside, *_read_by(texts, data, roots))):
         digests[_key(file, home)] = _digest(file)
-    return ""
+    return "" if complete else "path"
 
 
 def project_of(folder: Path) -> Path:
@@ -289,7 +289,9 @@ def _below(root: Path) -> Iterator[Path]:
 def _is_own(entry: Mapping[str, Any], words: list[str], files: list[Path], code: Mapping[Path, None]) -> bool:
     """Whether the program's code is in its project: it is named, or is in the command itself."""
     modules = [
-        str(entry.get(option)).partition(":")[0] for option in ("callable", "python") if ":" in str(entry.get(option))
+        module
+        for option in ("callable", "python")
+        if ":" in (target := str(entry.get(option))) and not (module := target.rpartition(":")[0]).endswith(".py")
     ]
     modules += [after for word, after in pairwise(words) if word == "-m"]
     for module in modules:
@@ -331,10 +333,9 @@ def _text(file: Path) -> bytes:
         return b""
 
 
-def _imported_elsewhere(texts: Mapping[Path, bytes], places: Iterable[Path]) -> list[Path] | None:
-    """The files of modules that Python code imports, and those import, that are neither in the project nor installed:
-    they are in one of the `places` of PYTHONPATH, or in a package that is installed as a link. None: the code looks for
-    modules in places that only it knows."""
+def _imported_elsewhere(texts: Mapping[Path, bytes], modules: _Modules) -> tuple[list[Path], bool]:
+    """The files of modules that Python code imports, and those import, that are neither in the project nor installed,
+    and whether these are all: the code may look for modules in places that only it knows."""
     python = {file: text for file, text in texts.items() if file.suffix == ".py"}
     # Names of the project's own files and of the standard library need no look: the former count anyway, the latter
     # don't change.
@@ -342,32 +343,69 @@ def _imported_elsewhere(texts: Mapping[Path, bytes], places: Iterable[Path]) -> 
     searched = any(_SEARCHED.search(text) for text in python.values())
     outside: dict[Path, None] = {}
     waiting = [name for text in python.values() for name in _imports(text)]
-    places = list(places)
+    complete = True
     while waiting and len(outside) <= _MOST:
         name = waiting.pop()
         # agenteval itself does not count: the agent's answer doesn't follow from it.
         if name in looked_at or name == __name__.partition(".")[0]:
             continue
         looked_at.add(name)
-        files = _module(name, places)
+        files = modules.files(name)
         if files is None:
-            if searched:
-                return None
+            complete = complete and not searched
             continue
         for file in files:
             if file not in outside:
                 outside[file] = None
                 waiting += _imports(_text(file)) if file.suffix == ".py" else ()
-    return list(outside)
+    return list(outside), complete
 
 
-def _module(name: str, places: Iterable[Path]) -> list[Path] | None:
-    """The files of a module; of an installed one none. None: there is no such module here."""
-    for place in places:
-        if (place / f"{name}.py").is_file():
-            return [place / f"{name}.py"]
-        if (place / name).is_dir():
-            return [file for file in _below(place / name) if not _looks_like_data(file)]
+class _Modules:
+    """Where the modules are that a program imports: in the folders of PYTHONPATH, in the environment of its project,
+    or in agenteval's own."""
+
+    def __init__(self, entry: Mapping[str, Any], base_dir: Path, cwd: Path) -> None:
+        self._places = list(_places(entry, cwd, ("PYTHONPATH",)))
+        self._installed: list[Path] = []
+        target, interpreter = str(entry.get("callable") or ""), str(entry.get("python") or "")
+        try:
+            environment = project_environment(
+                cwd,
+                targets=(target,) if target else (),
+                interpreter=interpreter if ":" not in interpreter else None,
+                path=list(_listed(entry, base_dir)),
+            )
+        except AgentevalError:
+            return  # the run will say what is wrong with it
+        python = environment.interpreter
+        self._installed += python.packages
+        if python.prefix is not None:
+            self._installed += python.prefix.glob("lib/python*/site-packages")
+        self._places += (place for folder in self._installed for place in _linked(folder))
+
+    def files(self, name: str) -> list[Path] | None:
+        """The files of a module; of an installed one none. None: there is no such module here."""
+        for place in self._places:
+            if (place / f"{name}.py").is_file():
+                return [place / f"{name}.py"]
+            if (place / name).is_dir():
+                return [file for file in _below(place / name) if not _looks_like_data(file)]
+        if any((folder / name).is_dir() or any(folder.glob(f"{name}.*")) for folder in self._installed):
+            return []
+        return _own_module(name)
+
+
+def _linked(folder: Path) -> Iterator[Path]:
+    """The folders that the `.pth` files among installed packages name."""
+    for file in folder.glob("*.pth"):
+        for line in _text(file).decode("utf-8", "replace").splitlines():
+            if line and not line.startswith(("import ", "import\t", "#")) and (place := folder / line.strip()).is_dir():
+                yield place
+
+
+def _own_module(name: str) -> list[Path] | None:
+    """The files of a module that agenteval could import itself; of an installed one none."""
     try:
         spec = importlib.util.find_spec(name)
     except (ImportError, ValueError, AttributeError):
@@ -393,23 +431,40 @@ def _imports(text: bytes) -> Iterator[str]:
 def _read_by(texts: Mapping[Path, bytes], data: Iterable[Path], roots: Iterable[Path]) -> Iterator[Path]:
     """The data that code names: a prompt, a template, settings. By name, or by the name of its folder. What it is only
     named for to be written (on the same line) is what it says, not what it is made of."""
-    names, folders = set[bytes](), set[bytes]()
-    for text in texts.values():
-        for line in text.splitlines():
-            if b"." in line and not _WRITES.search(line):
-                names.update(_NAME.findall(line))
-            for quoted in _QUOTED.findall(line):
-                folders.update(quoted.strip(b"/").split(b"/"))
     within = list(roots)
+    folders_of: dict[Path, list[bytes]] = {}
     for file in data:
-        if _looks_like_log(file):
-            continue
-        if os.fsencode(file.name) in names:
+        if not _looks_like_log(file):
+            root = next((root for root in within if file.is_relative_to(root)), file.parent)
+            folders_of[file] = [os.fsencode(part) for part in file.relative_to(root).parts[:-1]]
+    names = {os.fsencode(file.name) for file in folders_of}
+    folders = {folder for listed in folders_of.values() for folder in listed}
+    several = [name for name in names | folders if name.translate(_WORDS) != name]
+    named, named_folders = set[bytes](), set[bytes]()
+    for text in texts.values():
+        words = set(text.translate(_WORDS).split())
+        words.update([word.rstrip(b".") for word in words if word.endswith(b".")])
+        words.update([name for name in several if name in text])
+        # Few words of a text are names of data: only the lines with these are looked at.
+        for name in (names - named) & words:
+            if any(not _WRITES.search(line) for line in _lines_with(text, name)):
+                named.add(name)
+        for folder in (folders - named_folders) & words:
+            quoted = (quoted for line in _lines_with(text, folder) for quoted in _QUOTED.findall(line))
+            if any(folder in part.strip(b"/").split(b"/") for part in quoted):
+                named_folders.add(folder)
+    for file, listed in folders_of.items():
+        if os.fsencode(file.name) in named or not named_folders.isdisjoint(listed):
             yield file
-            continue
-        root = next((root for root in within if file.is_relative_to(root)), file.parent)
-        if any(os.fsencode(part) in folders for part in file.relative_to(root).parts[:-1]):
-            yield file
+
+
+def _lines_with(text: bytes, name: bytes) -> Iterator[bytes]:
+    place = text.find(name)
+    while place >= 0:
+        end = text.find(b"\n", place)
+        end = len(text) if end < 0 else end
+        yield text[text.rfind(b"\n", 0, place) + 1 : end]
+        place = text.find(name, end)
 
 
 def _key(file: Path, home: Path) -> str:

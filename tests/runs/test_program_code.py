@@ -33,6 +33,12 @@ CASES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
         "src/shop/prices.py",
     ),
     "for a python agent": (BESIDE, {"kind": "python", "callable": "agent:main"}, "evals/lib/helper.py"),
+    "for a function in a file": (BESIDE, {"kind": "python", "callable": "agent.py:main"}, "evals/lib/helper.py"),
+    "for a function in a file elsewhere": (
+        {"evals/a.suite.yaml": "", "app/agent.py": AGENT, "app/lib/helper.py": "WORD = 1"},
+        {"kind": "python", "callable": "../app/agent.py:main"},
+        "app/lib/helper.py",
+    ),
     "a module": (BESIDE, {"kind": "command", "command": "python3 -m agent"}, "evals/lib/helper.py"),
     "code in the command of a runner of TypeScript": (
         {"evals/agent.ts": "import './prices.js'", "evals/prices.ts": "export const ONE = 1"},
@@ -171,6 +177,35 @@ def test_a_program_that_says_itself_where_its_modules_are(tmp_path: Path) -> Non
     assert program_code(PYTHON, tmp_path / "evals").unknown == "path"
     files(tmp_path / "evals", {"lib/helper_elsewhere.py": ""})
     assert program_code(PYTHON, tmp_path / "evals").unknown == ""
+
+
+def test_a_package_of_the_projects_own_environment_is_installed(tmp_path: Path) -> None:
+    code = "import sys\nsys.path.append(place())\nimport sdk_of_it, fast_of_it, linked_of_it\n"
+    packages = ".venv/lib/python3.11/site-packages"
+    files(
+        tmp_path,
+        {
+            "agent.py": code,
+            ".venv/pyvenv.cfg": "home = /usr/bin\nversion = 3.11.2\n",
+            f"{packages}/sdk_of_it/__init__.py": "",
+            f"{packages}/fast_of_it.cpython-311-x86_64-linux-gnu.so": "",
+            f"{packages}/links.pth": f"import nothing\n{tmp_path / 'beside'}\n",
+            "beside/linked_of_it.py": "WORD = 1",
+        },
+    )
+    (tmp_path / ".venv/bin").mkdir()
+    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
+    own = {"agent.py", "beside/linked_of_it.py"}
+    agent = {"kind": "python", "callable": "agent.py:main"}
+    for config in (agent, PYTHON):
+        code = program_code(config, tmp_path)
+        assert (code.unknown, code.files.keys() & own) == ("", own)
+
+
+def test_what_is_in_the_project_is_known_where_more_may_count(tmp_path: Path) -> None:
+    files(tmp_path, {"agent.py": "import sys\nsys.path.append(place())\nimport helper_elsewhere\n"})
+    code = program_code(PYTHON, tmp_path)
+    assert (code.hash, code.unknown, "agent.py" in code.files) == ("", "path", True)
 
 
 def test_a_model_has_no_program(tmp_path: Path) -> None:
