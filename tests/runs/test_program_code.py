@@ -42,7 +42,7 @@ CASES: dict[str, tuple[dict[str, str], dict[str, Any], str]] = {
     "a module": (BESIDE, {"kind": "command", "command": "python3 -m agent"}, "evals/lib/helper.py"),
     "code in the command of a runner of TypeScript": (
         {"evals/agent.ts": "import './prices.js'", "evals/prices.ts": "export const ONE = 1"},
-        {"kind": "command", "command": ["npx", "--yes", "tsx", "-e", "import('./agent.ts')"]},
+        {"kind": "command", "command": ["npx", "--yes", "tsx", "-e", "import('./agent')"]},
         "evals/prices.ts",
     ),
     "code in the command": (
