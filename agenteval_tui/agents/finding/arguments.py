@@ -15,6 +15,7 @@ from agenteval_tui.agents.finding.python_module import Function, Module, called_
 _PLACE = "{{prompt}}"
 _DASHED = f"--{_PLACE}"
 _NODE_ARGUMENT = re.compile(r"process\.argv\s*(?:\[\s*2\s*\]|\.slice\(\s*2\s*\))|\]\s*=\s*process\.argv\b")
+_NODE_NAMED = re.compile(r"(\w+)\s*(?::[^=\n]+)?\]?\s*=\s*process\.argv")
 _PLACEHOLDER = re.compile(r"<.*>|\[.*\]|\{.*\}|\.\.\.")
 """What a usage writes for a value: `--type <type>`."""
 _CONTINUED = re.compile(r"\\\n\s*")
@@ -74,9 +75,12 @@ def python_arguments(module: Module, readme: str = "") -> Arguments:
     return Arguments([*words, *asked], tuple(dict.fromkeys(prompt for usage in prompts for prompt in usage)))
 
 
-def node_words(text: str) -> list[str]:
-    """The words with the question of a program for Node, of whose text only `process.argv` is read."""
-    return [_PLACE] if _NODE_ARGUMENT.search(text) else []
+def node_words(text: str, *, asks_line: bool) -> list[str]:
+    """The words with the question of a program for Node, of whose text only `process.argv` is read. `asks_line`: it
+    also asks by `readline`; then its argument is the question only where it is called so."""
+    if _NODE_ARGUMENT.search(text) is None or (asks_line and not any(map(_asks, _NODE_NAMED.findall(text)))):
+        return []
+    return [_PLACE]
 
 
 def _asks(name: str) -> bool:

@@ -11,7 +11,8 @@ from msgspec import structs
 
 from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name
-from agenteval_tui.agents.finding.node_programs import SOURCES, graph_of
+from agenteval_tui.agents.finding.node_objects import graph_of
+from agenteval_tui.agents.finding.node_programs import SOURCES
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
 from agenteval_tui.agents.process.project_environment import workspace_members

@@ -41,9 +41,10 @@ _NODE = (
 _IN_BROWSER = re.compile(
     r"\b(?:document|window|chrome|localStorage)\.|[\"'](?:react|vue|svelte|react-native)[\"']|\bexport default \{"
 )
-_WAITS = re.compile(
+WAITS = re.compile(
     r"[\"'](?:discord\.js|telegraf|grammy|node-telegram-bot-api|whatsapp-web\.js|@slack/bolt|@whiskeysockets/baileys)[\"']"
 )
+"""A program for Node that answers what people write to it elsewhere, and asks nothing by itself."""
 
 
 def may_ask(source: bytes) -> bool:
@@ -81,7 +82,7 @@ def asks_at_once(module: Module) -> ast.stmt | None:
 def node_client(text: str) -> str:
     """The HTTP client with which a program for Node asks a server of models; "" where it asks none, runs in a browser,
     or waits for messages of others."""
-    if _ADDRESS.search(text) is None or _IN_BROWSER.search(text) or _WAITS.search(text):
+    if _ADDRESS.search(text) is None or _IN_BROWSER.search(text) or WAITS.search(text):
         return ""
     return next((name for name, pattern in _NODE if pattern.search(text)), "")
 

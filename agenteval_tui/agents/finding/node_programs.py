@@ -3,20 +3,21 @@ sources are searched, not parsed."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import dropwhile, pairwise
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile, pairwise, takewhile
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agenteval_tui.agents.finding.arguments import node_words
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
-from agenteval_tui.agents.finding.model_servers import node_client, node_request
-from agenteval_tui.agents.finding.project_files import ProjectFiles
-from agenteval_tui.agents.process.node_packages import program_of_package
-from agenteval_tui.core.json_values import json_object
+from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name, relative
+from agenteval_tui.agents.finding.model_servers import WAITS, node_client, node_request
+from agenteval_tui.agents.finding.node_objects import objects_of
+from agenteval_tui.agents.finding.node_package import Package
+from agenteval_tui.agents.finding.node_words import told_in
 
 _SDKS = {
     "@anthropic-ai/claude-agent-sdk": "Claude Agent SDK",
@@ -30,6 +31,7 @@ _SDKS = {
     "ai": "AI SDK",
     "openai": "OpenAI SDK",
     "@anthropic-ai/sdk": "Anthropic SDK",
+    "@google/adk": "Google ADK",
     "@google/genai": "Google GenAI SDK",
     "llamaindex": "LlamaIndex",
 }
@@ -39,13 +41,12 @@ _ASKS = re.compile(
     r"|run|unstable_v2_\w+|chat\.completions\.create|messages\.(?:create|stream)|responses\.create"
     r"|generateContent(?:Stream)?)\s*(?:<[^>]*>)?\("
 )
-_PROMPT = re.compile(r"""\b(?:prompt|content|input)\s*:\s*(?:'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`([^`$]+)`)""")
-_SYSTEM = re.compile(
-    r"""\b(?:system|instructions|systemPrompt)\s*:\s*(?:'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`([^`$]+)`)"""
+_OWN_IMPORT = re.compile(r"""(?:from\s+|require\(\s*|import\(\s*|^import\s+)["']((?:\.|[@~]/)[^"']*)["']""", re.M)
+_DRAWS = re.compile(
+    r"""["'](?:ink|@mariozechner/pi-tui|@opentui/[\w-]+|(?:neo-)?blessed|terminal-kit|@ai-sdk/tui)["']"""
 )
-_TOOL = re.compile(
-    r"""\b([A-Za-z_]\w*)\s*[:=]\s*(?:dynamicT|t)ool\(\s*\{\s*description\s*:\s*(?:'([^'\n]+)'|"([^"\n]+)"|`([^`$]+)`)"""
-)
+"""What draws a whole terminal: nothing can be asked on a standard input."""
+_MOST_IMPORTED = 60
 _SERVER = re.compile(r"\b(?:createServer|express|fastify|Fastify|new Hono|new Elysia)\s*\(|Bun\.serve\(|Deno\.serve\(")
 _ROUTES = re.compile(r"""\b(?:app|router|server|fastify)\.(\w+)\(\s*["'`]([^"'`]+)["'`]""")
 _PORT = re.compile(
@@ -93,51 +94,6 @@ _UI_MESSAGES = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "
 _UI_STREAM = {"stream": "sse", "delta": "(type == 'text-delta' && delta) || `null`"}
 _MOST = 40  # sources of a package
 SOURCES = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
-_NPX = ["npx", "--yes"]  # what is no dependency, npx may ask for before it fetches it
-_ASK_GRAPH = """\
-import("./FILE").then(async (loaded) => {
-  const graph = typeof loaded.NAME === "function" ? await loaded.NAME({}) : loaded.NAME;
-  const content = require("fs").readFileSync(0, "utf8");
-  const state = await graph.invoke({ messages: [{ role: "user", content }] });
-  const last = state.messages[state.messages.length - 1];
-  console.log(typeof last.content === "string" ? last.content : last.text);
-});
-"""
-
-
-class Package:
-    """A folder with a package.json; the root of the search may have none."""
-
-    def __init__(self, files: ProjectFiles, path: str, read: Mapping[str, Any]) -> None:
-        self.files = files
-        self.path = path
-        self.folder = path.rpartition("/")[0]
-        listed = [read.get(key) for key in ("dependencies", "devDependencies")]
-        self.names = {str(name) for table in listed if isinstance(table, dict) for name in table}
-        scripts = read.get("scripts")
-        self.scripts = (
-            {str(k): v for k, v in scripts.items() if isinstance(v, str)} if isinstance(scripts, dict) else {}
-        )
-
-    @property
-    def has_sdk(self) -> bool:
-        """Whether an AI SDK is among its dependencies."""
-        return any(_library(name) for name in self.names)
-
-    def starts(self, file: str) -> list[str]:
-        """The words that start a source of the package, or code that imports it."""
-        if file.endswith((".js", ".mjs", ".cjs")):
-            return ["node"]
-        bun = any(self.files.has(f"{self.folder}/{name}".lstrip("/")) for name in ("bun.lock", "bun.lockb"))
-        return ["bun"] if bun and not self.has("tsx") else self.runner("tsx")
-
-    def has(self, program: str) -> bool:
-        """Whether one of its packages has the program, or one that is installed above it."""
-        return program in self.names or program_of_package(program, self.files.root / self.folder) is not None
-
-    def runner(self, program: str) -> list[str]:
-        """The words that start a program of npm."""
-        return [program] if self.has(program) else [*_NPX, program]
 
 
 class Script(Struct, frozen=True):
@@ -166,12 +122,6 @@ def _script(package: Package, name: str, line: str) -> Script | None:
     return Script(name, file, command)
 
 
-def package_of(files: ProjectFiles, path: str) -> Package | None:
-    """The package of a package.json."""
-    read = json_object(files.text(path) or b"")
-    return None if read is None else Package(files, path, read)
-
-
 def _library(name: str) -> str:
     for prefix, library in _SDKS.items():
         if name == prefix or (name.startswith(prefix + "/") or (prefix.endswith("/") and name.startswith(prefix))):
@@ -179,47 +129,95 @@ def _library(name: str) -> str:
     return ""
 
 
-def programs_of(package: Package, sources: Sequence[str]) -> Iterator[FoundAgent]:
-    """The programs and routes of a package; `sources` are the paths of its files."""
+class _Source(Struct, frozen=True):
+    """A source of a package. `library`: what it asks a model with, "" for none; `asks`: where it does."""
+
+    path: str
+    text: str
+    library: str
+    asks: re.Match[str] | None
+
+
+class _Sources:
+    """The sources of a package, read as they are asked for."""
+
+    def __init__(self, package: Package, paths: Sequence[str]) -> None:
+        self._package = package
+        self._paths = frozenset(paths)
+        self._has_sdk = any(map(_library, package.names))
+        self._read: dict[str, _Source] = {}
+
+    def get(self, path: str) -> _Source:
+        """A source; one without a text where it can't be read."""
+        if path not in self._read:
+            text = (self._package.files.text(path) or b"").decode("utf-8", "replace")
+            library, asks = "", None
+            if self._has_sdk:
+                library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
+                asks = _ASKS.search(text)
+            if not library:
+                library, asks = node_client(text), node_request(text)
+            self._read[path] = _Source(path, text, library, asks)
+        return self._read[path]
+
+    def with_imported(self, path: str) -> list[_Source]:
+        """A source, and those that it imports, and so on, the nearest first."""
+        paths = [path]
+        for place in paths:  # which grows meanwhile
+            for name in _OWN_IMPORT.findall(self.get(place).text):
+                imported = self._imported(name, place)
+                if imported and imported not in paths and len(paths) < _MOST_IMPORTED:
+                    paths.append(imported)
+        return [self.get(each) for each in paths]
+
+    def _imported(self, name: str, path: str) -> str:
+        folders = [path.rpartition("/")[0]]
+        if name.startswith(("@/", "~/")):  # what the settings of most projects call their own folder
+            name = name[2:]
+            folders = [f"{self._package.folder}/{place}" for place in ("src", "app", "")]
+        stem = re.sub(r"\.[cm]?jsx?$", "", name)
+        endings = ("", *SOURCES, *(f"/index{ending}" for ending in SOURCES))
+        places = (posixpath.normpath(f"{folder}/{stem}{end}").lstrip("/") for folder in folders for end in endings)
+        return next(filter(self._paths.__contains__, places), "")
+
+
+def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
+    """The programs, routes and exported agents of a package; `paths` are those of its sources."""
     scripts: dict[str, Script] = {}
     for name, line in package.scripts.items():
         script = _script(package, name, line)
         if script is not None and name.partition(":")[0] not in _NOT_RUN:
             scripts.setdefault(script.file, script)
-    count = 0
-    for path in sources:
-        if count >= _MOST or package.files.is_late():
-            return
-        data = package.files.text(path)
-        if data is None:
+    sources = _Sources(package, paths)
+    agents: list[FoundAgent] = []
+    parts: set[str] = set()
+    read = takewhile(lambda source: not package.files.is_late(), map(sources.get, paths))
+    texts = {source.path: source.text for source in read if source.library}
+    for path in paths:
+        if len(agents) >= _MOST or package.files.is_late():
+            break
+        source, script = sources.get(path), scripts.get(relative(path, package.folder))
+        if path in texts:
+            agents += objects_of(package, path, texts, source.library)
+        with_imported = sources.with_imported(path)
+        if any(_DRAWS.search(each.text) or WAITS.search(each.text) for each in with_imported):
             continue
-        text = data.decode("utf-8", "replace")
-        library, asks = "", None
-        if package.has_sdk:
-            library = next(filter(None, (_library(name) for name in _IMPORT.findall(text))), "")
-            asks = _ASKS.search(text)
-        if not library:
-            library, asks = node_client(text), node_request(text)
-        own = relative(path, package.folder)
-        if not library or (
-            asks is None and own not in scripts and not any(route[1].search(own) for route in _FILE_ROUTES)
-        ):
-            continue
-        agent = _agent(package, path, text, library, asks, scripts.get(own))
+        agent = _agent(package, source, [each for each in with_imported if each.library], script)
         if agent is not None:
-            count += 1
-            yield agent
+            agents.append(agent)
+            parts.update(each.path for each in with_imported[1:])
+    # An agent that a program asks is a part of it.
+    yield from (structs.replace(agent, is_part=agent.is_part or agent.file in parts) for agent in agents)
 
 
-def _agent(
-    package: Package,
-    path: str,
-    text: str,
-    library: str,
-    asks: re.Match[str] | None,
-    script: Script | None,
-) -> FoundAgent | None:
+def _agent(package: Package, source: _Source, asking: list[_Source], script: Script | None) -> FoundAgent | None:
+    """The program or the route in a source. `asking`: which sources use an SDK, of it and of those that it imports."""
+    path, text, asks = source.path, source.text, source.asks if source.library else None
     own = relative(path, package.folder)
+    # Its own use, or another source's.
+    used = asks or next((each.asks for each in asking if each.asks), None)
+    if not asking or (used is None and script is None and not any(route[1].search(own) for route in _FILE_ROUTES)):
+        return None
     start = asks.start() if asks is not None else 0
     line = text.count("\n", 0, start) + 1
     services: dict[str, Any] = {}
@@ -242,24 +240,26 @@ def _agent(
         port_match = _PORT.search(text)
         if port_match is None:
             return None
+        if asks is None and not any(route[1] == "post" for route in _ROUTES.finditer(text)):
+            return None  # its routes are in other sources
         sign, port = Sign.ROUTE, int(next(filter(None, port_match.groups())))
         config = _http(port, *_route(text))
         services = _service(command, port)
     # Components are shown in a page, and not run.
-    elif own.endswith("x") or not _runs_at_once(text) or "/components/" in own or (asks is None):
+    elif own.endswith("x") or not _runs_at_once(text) or "/components/" in own or used is None:
         return None
     else:
         if script is not None:
             sign = Sign.SCRIPT
-        question = node_words(text)
         # What `readline` reads counts when its line ends.
         reads = "line" if _asks_line(text) else "text"
+        question = node_words(text, asks_line=reads == "line")
         task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": reads}
         config = {"kind": "command", **task, "capture": "model", "answer": "model"}
     return FoundAgent(
         sign=sign,
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),
-        framework=library,
+        framework=source.library or asking[0].library,
         file=path if script is None else package.path,
         line=line if script is None else _line(package, script.name),
         source=(
@@ -270,41 +270,8 @@ def _agent(
         folder=package.folder,
         config=config,
         services=services,
-        **_told_in(text),
+        **told_in("\n".join(dict.fromkeys([text, *(each.text for each in asking)]))),
     )
-
-
-def graph_of(files: ProjectFiles, path: str, name: str, folder: str) -> FoundAgent | None:
-    """The graph of LangGraph that a source exports under `name`: a line of JavaScript asks it."""
-    data = files.text(path)
-    if data is None:
-        return None
-    text = data.decode("utf-8", "replace")
-    own = relative(path, folder)
-    package = package_of(files, f"{folder}/package.json".lstrip("/")) or Package(files, "", {})
-    start = package.starts(own)
-    code = _ASK_GRAPH.replace("FILE", own).replace("NAME", name)
-    config = {"kind": "command", "command": [*start, "-e", code], "input": "text", "capture": "model"}
-    return FoundAgent(
-        sign=Sign.CONFIGURED,
-        name=name,
-        framework="LangGraph",
-        file=path,
-        line=1,
-        source=name,
-        folder=folder,
-        config={**config, "answer": "model"},
-        **_told_in(text),
-    )
-
-
-def _told_in(text: str) -> dict[str, Any]:
-    """What a source says of its agent."""
-    return {
-        "instructions": _first(_SYSTEM, text),
-        "tools": tuple(FoundTool(m[1], next(filter(None, m.groups()[1:]), "")) for m in _TOOL.finditer(text))[:20],
-        "prompts": tuple(dict.fromkeys(" ".join(filter(None, m.groups())) for m in _PROMPT.finditer(text)))[:6],
-    }
 
 
 def _file_route(package: Package, own: str, text: str) -> tuple[str, int, list[str]] | None:
@@ -364,11 +331,6 @@ def _runs_at_once(text: str) -> bool:
     return _AT_ONCE.search(text) is not None or any(
         re.search(rf"\basync function {name}\b|\b{name} = async\b", text) for name in _CALLED.findall(text)
     )
-
-
-def _first(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return " ".join(filter(None, match.groups())).strip() if match is not None else ""
 
 
 def _line(package: Package, script: str) -> int:

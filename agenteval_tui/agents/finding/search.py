@@ -12,7 +12,8 @@ from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
 from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.model_servers import may_ask
-from agenteval_tui.agents.finding.node_programs import Package, package_of, programs_of
+from agenteval_tui.agents.finding.node_package import Package, package_of
+from agenteval_tui.agents.finding.node_programs import programs_of
 from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
 from agenteval_tui.agents.finding.python_module import Module, Modules

@@ -1,0 +1,178 @@
+"""Agents in JavaScript and TypeScript are found by reading, and what is written for them asks them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from found_agents import agents_of, only
+
+from agenteval_tui.agents.finding.model import Sign
+
+PACKAGE = '{"type": "TYPE", "dependencies": {"SDK": "1"}, "devDependencies": {"tsx": "4"}}'
+ANSWER = "async (agent, content) => ({ finalOutput: agent.name + ' hears ' + content })"
+ADK = """
+exports.LlmAgent = class { constructor(options) { Object.assign(this, options); } };
+exports.InMemoryRunner = class {
+  constructor({ agent, appName }) { Object.assign(this, { agent, appName }); }
+  sessionService = { createSession: async ({ appName, userId }) => ({ id: appName + userId }) };
+  async *runAsync({ userId, sessionId, newMessage }) {
+    yield { content: { parts: [{ functionCall: {} }] } };
+    const text = `${this.agent.name} hears ${newMessage.parts[0].text}`;
+    yield { content: { parts: [{ text }] }, of: sessionId };
+  }
+};
+"""
+SDKS = {
+    "@openai/agents": ("Agent", f"exports.run = {ANSWER};"),
+    "ai": ("ToolLoopAgent", "exports.say = (agent, { prompt }) => ({ text: `${agent.name} hears ${prompt}` });"),
+    "@google/adk": ("LlmAgent", ADK),
+}
+MADE = "exports.{0} = exports.{0} ?? class {{ constructor(options) {{ Object.assign(this, options); }}\n"
+MADE += "  generate(asked) {{ return exports.say(this, asked); }} }};\n"
+
+
+@pytest.mark.parametrize("sdk", SDKS)
+@pytest.mark.parametrize("form", ["module", "commonjs"])
+def test_an_exported_agent_is_asked(tmp_path: Path, sdk: str, form: str) -> None:
+    made, code = SDKS[sdk]
+    load = f"import {{ {made} }} from '{sdk}';\n" if form == "module" else f"const {{ {made} }} = require('{sdk}');\n"
+    export = f"export const shopAgent = new {made}({{ name: 'shop', instructions: 'You sell pans.' }});\n"
+    files = {
+        "package.json": PACKAGE.replace("TYPE", form).replace("SDK", sdk),
+        "src/shop.ts": f"import {{ {made} }} from '{sdk}';\n{export}",
+        f"node_modules/{sdk}/package.json": '{"main": "index.js"}',
+        f"node_modules/{sdk}/index.js": code + MADE.format(made),
+    }
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.name, agent.place) == (Sign.OBJECT, "shop", "src/shop.ts:2")
+    assert (agent.instructions, agent.config["command"][:2]) == ("You sell pans.", ["tsx", "-e"])
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    # The same in JavaScript, which needs no package to run.
+    script = load + export.replace("export const", "const")
+    script += "export { shopAgent };\n" if form == "module" else "exports.shopAgent = shopAgent;\n"
+    (tmp_path / "src" / "shop.js").write_text(script)
+    command = ["node", "-e", agent.config["command"][2].replace("shop.ts", "shop.js")]
+    done = subprocess.run(command, cwd=tmp_path, input="you", capture_output=True, text=True, check=True)
+    assert done.stdout == "shop hears you\n"
+
+
+MASTRA = """
+exports.Agent = class {
+  constructor(options) { Object.assign(this, options); }
+  async generate(content) { return { text: `${this.storage} hears ${content}` }; }
+};
+exports.Mastra = class {
+  constructor({ agents, storage }) {
+    this.agents = agents;
+    for (const agent of Object.values(agents)) agent.storage = storage;
+  }
+  getAgent(name) { return this.agents[name]; }
+};
+setInterval(() => {}, 1000);
+"""
+
+
+def test_an_agent_of_mastra_has_the_storage_of_what_it_is_registered_in(tmp_path: Path) -> None:
+    files = {
+        "package.json": PACKAGE.replace("TYPE", "module").replace("SDK", "@mastra/core"),
+        "src/agent.js": "import { Agent } from '@mastra/core';\nexport const chef = new Agent({ name: 'chef' });\n",
+        "src/index.js": "import { Mastra } from '@mastra/core';\nimport { chef } from './agent.js';\n"
+        "export const mastra = new Mastra({ agents: { chef }, storage: 'disk' });\n",
+        "node_modules/@mastra/core/package.json": '{"main": "index.js"}',
+        "node_modules/@mastra/core/index.js": MASTRA,
+    }
+    agent = only(tmp_path, files)
+    assert (agent.name, agent.framework, agent.file) == ("chef", "Mastra", "src/agent.js")
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    done = subprocess.run(
+        agent.config["command"], cwd=tmp_path, input="you", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "disk hears you\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("const agent = new Agent({ name: 'x' });", []),  # nobody else can ask it
+        ("const agent = new Agent({ name: 'x' });\nexport { agent as helper };", ["agents"]),
+        ("const agent = new Agent<Context>({ name: 'x' });\nexport default agent;", ["agents"]),
+        (
+            "export const billing: Agent = new Agent({ name: 'x' });\nexport const desk = new Agent({ a: billing });",
+            None,
+        ),
+    ],
+)
+def test_which_agents_are_exported(tmp_path: Path, line: str, names: list[str] | None) -> None:
+    text = f"import {{ Agent }} from '@openai/agents';\n{line}\n"
+    agents = agents_of(tmp_path, {"package.json": '{"dependencies": {"@openai/agents": "1"}}', "src/agents.ts": text})
+    if names is None:
+        assert [(agent.name, agent.is_part) for agent in agents] == [("desk", False), ("billing", True)]
+    else:
+        assert len(agents) == len(names)
+
+
+MANAGER = (
+    "import { Agent, run } from '@openai/agents';\nexport const planner = new Agent({ instructions: 'Plan trips.' });\n"
+)
+MANAGER += "export class Manager { ask(query) { return run(planner, query); } }\n"
+MAIN = "import { Manager } from 'WHERE';\nasync function main() {\n  const rl = createInterface({ input });\n"
+MAIN += "  rl.question('Where to? ', (query) => new Manager().ask(query));\n}\nmain();\n"
+
+
+@pytest.mark.parametrize("where", ["./manager", "./manager.js", "@/manager", "./more"])
+def test_a_program_that_asks_by_way_of_another_source(tmp_path: Path, where: str) -> None:
+    files = {
+        "package.json": '{"dependencies": {"@openai/agents": "1"}, "scripts": {"start": "tsx src/main.ts"},'
+        ' "devDependencies": {"tsx": "4"}}',
+        "src/main.ts": "import readline from 'node:readline';\n" + MAIN.replace("WHERE", where),
+        "src/manager.ts": MANAGER,
+        "src/more/index.ts": "export * from '../manager.js';\n",
+    }
+    program, part = agents_of(tmp_path, files)
+    assert (program.sign, program.framework) == (Sign.SCRIPT, "openai-agents")
+    assert (program.config["command"], program.config["input"]) == (["tsx", "src/main.ts"], "line")
+    assert program.instructions == "Plan trips."
+    assert (part.name, part.is_part) == ("planner", True)
+
+
+@pytest.mark.parametrize("more", ["import { render } from 'ink';", "import makeSocket from '@whiskeysockets/baileys';"])
+def test_a_program_that_nothing_can_be_written_to(tmp_path: Path, more: str) -> None:
+    files = {
+        "package.json": '{"dependencies": {"@openai/agents": "1"}, "scripts": {"start": "tsx main.ts"}}',
+        "main.ts": "import { ask } from './ask';\nawait ask();\n",
+        "ask.ts": f"{more}\nimport {{ run }} from '@openai/agents';\nexport const ask = () => run(agent, 'hi');\n",
+    }
+    assert agents_of(tmp_path, files) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("serverScript", []), ("prompt", ["{{prompt}}"]), ("query: string", ["{{prompt}}"])]
+)
+def test_a_program_that_asks_by_readline_and_has_an_argument(tmp_path: Path, name: str, words: list[str]) -> None:
+    text = "import readline from 'readline';\nimport OpenAI from 'openai';\n"
+    text += f"const {name} = process.argv[2];\nasync function main() {{ await rl.question('You: '); }}\n"
+    text += "main();\nclient.responses.create({});\n"
+    agent = only(tmp_path, {"package.json": '{"dependencies": {"openai": "1"}}', "main.js": text})
+    assert agent.config["command"] == ["node", "main.js", *words]
+    assert agent.config.get("input") == (None if words else "line")
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "const find = tool({ description: 'Finds a pan.', inputSchema });",
+        "const t = tool({\n  name: 'find',\n  description: 'Finds a pan.',\n  parameters: z.object({}) });",
+        "const t = createTool({ id: \"find\", description:\n    'Finds a pan.', inputSchema: x });",
+        "const t = tool(async () => 1, { name: 'find', description: 'Finds a pan.', schema: x });",
+        "const tools = [{ name: 'find', description: 'Finds a pan.', input_schema: {} }];",
+    ],
+)
+def test_tools_are_read(tmp_path: Path, tool: str) -> None:
+    text = f"import {{ generateText }} from 'ai';\n{tool}\nawait generateText({{ model }});\n"
+    agent = only(tmp_path, {"package.json": '{"dependencies": {"ai": "5"}}', "main.ts": text})
+    assert [(tool.name, tool.description) for tool in agent.tools] == [("find", "Finds a pan.")]
