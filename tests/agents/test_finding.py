@@ -736,6 +736,72 @@ def test_a_program_whose_model_is_chosen_by_name(tmp_path: Path) -> None:
     assert agent.instructions == "", "what a script says of itself is nothing that its model is told"
 
 
+CLICK = (
+    "import click\nfrom .flow import make_flow\n@click.command()\n@click.argument('words')\n"
+    "def main(words): print(make_flow().exec(words))\n"
+)
+ARGPARSE = (
+    "import argparse\ndef get_parser():\n    p = argparse.ArgumentParser()\n    p.add_argument('files', nargs='*')\n"
+    "    p.add_argument('--read', metavar='FILE')\n    p.add_argument('-m', '--message')\n    return p\n"
+)
+ARGPARSE_MAIN = (
+    "import sys\nfrom tool.args import get_parser\nfrom tool.flow import make_flow\n"
+    "def main():\n    import uvicorn\n    print(make_flow().exec(get_parser().parse_args(sys.argv[1:]).message))\n"
+    "if __name__ == '__main__':\n    main()\n"
+)
+TOOL = {
+    "src/tool/__init__.py": "",
+    "src/tool/llm.py": "from openai import OpenAI\nCLIENT = OpenAI()\n",
+    "src/tool/flow.py": "import requests\nfrom . import llm\nURL = 'http://127.0.0.1:11434/api/chat'\nclass Flow:\n"
+    "    def exec(self, text): return llm.CLIENT.chat.completions.create(messages=text)\n"
+    "def make_flow(): return Flow()\n",
+    "src/tool/__main__.py": "from tool.main import main\nif __name__ == '__main__':\n    main()\n",
+    "src/tool/db.py": "import sqlite3\ndef main(): sqlite3.connect('tool.db')\n",
+}
+
+
+@pytest.mark.parametrize(("main", "words"), [(CLICK, ["--", "{{prompt}}"]), (ARGPARSE_MAIN, ["--message={{prompt}}"])])
+@pytest.mark.parametrize("name", ["tool", "tool-chat"])
+def test_a_command_that_a_project_installs(tmp_path: Path, name: str, main: str, words: list[str]) -> None:
+    scripts = '[project.scripts]\ntool-db = "tool.db:main"\ntool = "tool.main:main"\n'
+    files = {**TOOL, "src/tool/main.py": main, "src/tool/args.py": ARGPARSE}
+    files["pyproject.toml"] = f'[project]\nname = "{name}"\n{scripts}'
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.place, agent.source) == (Sign.SCRIPT, "pyproject.toml:5", 'tool = "tool.main:main"')
+    assert (agent.name, agent.framework, agent.folder) == ("tool", "OpenAI SDK", "")
+    assert agent.config["command"] == ["tool", *words]
+    project(tmp_path, {".venv/pyvenv.cfg": "", ".venv/bin/tool": ""})
+    assert only(tmp_path, files).config["command"] == [".venv/bin/tool", *words]
+
+
+def test_the_commands_of_a_poetry_project(tmp_path: Path) -> None:
+    scripts = 'serve = "tool.server:main"\nask = "tool.ask:main"\nsum = "tool.sum:main"\nbad = {callable = "x:y"}\n'
+    files = {
+        **TOOL,
+        "pyproject.toml": f'[tool.poetry]\nname = "shop"\n[tool.poetry.scripts]\n{scripts}none = "gone:main"\n',
+        "src/tool/ask.py": CLICK.replace("'words'", "'question'"),
+        "src/tool/sum.py": CLICK,  # of several commands, one that takes something else
+        "src/tool/server.py": "import uvicorn\nfrom . import llm\ndef main(): uvicorn.run(llm)\n",
+    }
+    agents = agents_of(tmp_path, files)
+    assert [agent.name for agent in agents if agent.sign is Sign.SCRIPT] == ["ask"]
+
+
+def test_a_program_that_another_one_imports_is_a_part_of_it(tmp_path: Path) -> None:
+    llm = f"{ASKS}if __name__ == '__main__':\n    ask('Who are you?')\n"
+    main = "import llm\nif __name__ == '__main__':\n    print(llm.ask(input()))\n"
+    agents = agents_of(tmp_path, {"pyproject.toml": "", "llm.py": llm, "main.py": main})
+    assert [(agent.file, agent.is_part) for agent in agents] == [("main.py", False), ("llm.py", True)]
+
+
+@pytest.mark.parametrize("imported", ["fastapi", "openai"])
+def test_a_method_is_an_agent_only_where_a_model_can_be_asked(tmp_path: Path, imported: str) -> None:
+    desk = f"import {imported}\nclass Mails:\n    def __init__(self, client): self.client = client\n"
+    desk += "    def recent(self, query): return self.client.messages.create(query)\n"
+    files = {"mails.py": desk, "main.py": "from mails import Mails\nmails = Mails(None)\nprint(mails.recent('new'))\n"}
+    assert [agent.sign for agent in agents_of(tmp_path, files)] == [Sign.METHOD] * (imported == "openai")
+
+
 @pytest.mark.parametrize(
     "main",
     [
@@ -1019,9 +1085,13 @@ ASKS = "from openai import OpenAI\ndef ask(q):\n    OpenAI().responses.create(in
             "P.add_argument('--verbose', action='store_true')\nP.add_argument('-q', '--question')\n",
             ["--question={{prompt}}"],
         ),
-        ("P.add_argument('mode', choices=['a'])\nP.add_argument('text')\n", ["--", "{{prompt}}"]),
+        ("P.add_argument('mode', choices=['a'])\nP.add_argument('text')\n", ["a", "--", "{{prompt}}"]),
         ("P.add_argument('source')\nP.add_argument('target')\n", None),
         ("P.add_argument('file')\nP.add_argument('--question')\n", None),
+        ("P.add_argument('file', nargs='?')\nP.add_argument('--question')\n", ["--question={{prompt}}"]),
+        ("P.add_argument('question', nargs='*')\nP.add_argument('--input')\n", ["--", "{{prompt}}"]),
+        ("P.add_argument('mode', choices=MODES)\nP.add_argument('text')\n", None),
+        ("import sys\nP.add_argument('mode', choices=['ask'])\nP.parse_known_args(sys.argv[1:])\n", None),
         ("S = P.add_subparsers()\nS.add_parser('ask').add_argument('query')\n", None),
         (
             "import click\n@click.group()\ndef main(): ...\n@main.command()\n@click.argument('q')\ndef ask(q): ...\n",

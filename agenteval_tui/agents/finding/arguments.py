@@ -27,6 +27,8 @@ class Arguments(Struct, frozen=True):
 
     words: list[str]
     prompts: tuple[str, ...] = ()
+    is_named: bool = False
+    """Whether the argument for the question is called as questions are."""
 
 
 class _Option(Struct, frozen=True):
@@ -35,20 +37,32 @@ class _Option(Struct, frozen=True):
     choices: tuple[str, ...] = ()
 
 
-def python_arguments(module: Module, readme: str = "") -> Arguments:
+def declares_arguments(module: Module) -> bool:
+    """Whether a module says itself what the arguments of its program are."""
+    return any((*_positional(module), *_options(module), *_chosen(module))) or _has_subcommands(module)
+
+
+def python_arguments(module: Module, readme: str = "", command: str = "") -> Arguments:
     """What the arguments of a Python program are, as argparse, click, typer or `sys.argv` read them.
 
     The only argument is taken for the question, or an option that is called as questions are. With several arguments
     it is not known which is which. Other options that must be there are written as commands in its docstring, or
-    in `readme`, show them.
+    in `readme`, show them: `command` is what they begin with, if that is not the module's file.
     """
     positional, options = list(_positional(module)), list(_options(module))
+    question = next((option for option in options if any(map(_asks, option.names))), None)
+    if question is not None:  # files to ask about, say
+        positional = [argument for argument in positional if argument.required or _asks(argument.names[0])]
     if len(positional) > 1 or _has_subcommands(module):
         return Arguments([])
-    question = next((option for option in options if any(map(_asks, option.names))), None)
-    if positional and question is not None and not _asks(positional[0]):
-        return Arguments([])  # a file to ask about, say
+    if positional and question is not None and not _asks(positional[0].names[0]):
+        return Arguments([])
+    chosen = _chosen(module)
+    if not all(chosen) or (chosen and not positional and question is None):
+        return Arguments([])  # a command, whose other arguments are read elsewhere
+    is_named = question is not None
     if positional:
+        is_named = _asks(positional[0].names[0])
         question, asked = None, ["--", _PLACE]
     elif question is not None:
         name = max(question.names, key=len)
@@ -61,18 +75,18 @@ def python_arguments(module: Module, readme: str = "") -> Arguments:
     else:
         return Arguments([])
     needed = [option for option in options if option.required and option is not question]
-    usages = list(_usages(module, readme))
-    words: list[str] = []
+    usages = list(_usages(module, readme, command))
+    words = chosen
     for option in needed:
-        chosen = [option.names[-1], option.choices[0]] if option.choices else []
-        words += next(filter(None, (_written(usage, option.names) for usage in usages)), chosen)
+        example = [option.names[-1], option.choices[0]] if option.choices else []
+        words += next(filter(None, (_written(usage, option.names) for usage in usages)), example)
     prompts = [
         [word for word in usage[-1:] if " " in word] if question is None else _written(usage, question.names)[1:]
         for usage in usages
     ]
     if asked == [_DASHED]:
         prompts = [[word.removeprefix("--") for word in usage] for usage in prompts]
-    return Arguments([*words, *asked], tuple(dict.fromkeys(prompt for usage in prompts for prompt in usage)))
+    return Arguments([*words, *asked], tuple(dict.fromkeys(prompt for usage in prompts for prompt in usage)), is_named)
 
 
 def node_words(text: str, *, asks_line: bool) -> list[str]:
@@ -87,13 +101,14 @@ def _asks(name: str) -> bool:
     return name.lstrip("-").replace("-", "_").lower() in MESSAGE_FIELDS
 
 
-def _usages(module: Module, readme: str) -> Iterator[list[str]]:
+def _usages(module: Module, readme: str, command: str) -> Iterator[list[str]]:
     """The words after the program in the commands that are shown."""
-    file = module.path.rpartition("/")[2]
+    start = f"{command} " if command else module.path.rpartition("/")[2]
     texts = f"{ast.get_docstring(module.tree) or ''}\n{readme}"
     for line in _CONTINUED.sub(" ", texts).splitlines():
-        before, program, after = line.partition(file)
-        if program and len(before.split()) <= 4:
+        before, program, after = line.partition(start)
+        # A prompt of the shell, or what starts a file: `uv run --script FILE`.
+        if program and len(before.split()) <= (1 if command else 4):
             try:
                 yield shlex.split(after.partition("`")[0], comments=True)
             except ValueError:
@@ -111,17 +126,17 @@ def _written(usage: Sequence[str], names: Sequence[str]) -> list[str]:
     return []
 
 
-def _positional(module: Module) -> Iterator[str]:
+def _positional(module: Module) -> Iterator[_Option]:
     for call in module.calls:
         name = constant_text(call.args[0]) if call.args else ""
         is_argument = (
             called_name(call) == "add_argument" and not name.startswith("-") and keyword(call, "choices") is None
         )
         if name and (is_argument or module.qualified(call.func) in ("click.argument", "rich_click.argument")):
-            yield name
+            yield _Option((name,), required=constant_text(keyword(call, "nargs")) not in ("*", "?"))
     for function in module.functions.values():
         if _is_typer(module, function):
-            yield from _parameters(function, positional=True)
+            yield from (_Option((name,), required=True) for name in _parameters(function, positional=True))
 
 
 def _options(module: Module) -> Iterator[_Option]:
@@ -130,13 +145,7 @@ def _options(module: Module) -> Iterator[_Option]:
             names = tuple(name for name in map(constant_text, call.args) if name.startswith("-"))
             if names and keyword(call, "is_flag") is None and keyword(call, "action") is None:
                 required = keyword(call, "required")
-                choices = keyword(call, "choices")
-                values = choices.elts if isinstance(choices, ast.List | ast.Tuple) else []
-                yield _Option(
-                    names,
-                    isinstance(required, ast.Constant) and required.value is True,
-                    tuple(filter(None, map(constant_text, values))),
-                )
+                yield _Option(names, isinstance(required, ast.Constant) and required.value is True, _choices(call))
     for function in module.functions.values():
         if _is_typer(module, function):
             for name in _parameters(function, positional=False):
@@ -150,6 +159,24 @@ def _has_subcommands(module: Module) -> bool:
     return len(commands) > 1 or any(
         called_name(call) == "add_subparsers" or module.qualified(call.func) in groups for call in module.calls
     )
+
+
+def _chosen(module: Module) -> list[str]:
+    """The first choice of each word that must be one of several; "" where they are not written."""
+    return [
+        next(iter(_choices(call)), "")
+        for call in module.calls
+        if called_name(call) == "add_argument"
+        and call.args
+        and constant_text(call.args[0])[:1] not in ("", "-")
+        and keyword(call, "choices") is not None
+    ]
+
+
+def _choices(call: ast.Call) -> tuple[str, ...]:
+    choices = keyword(call, "choices")
+    values = choices.elts if isinstance(choices, ast.List | ast.Tuple) else []
+    return tuple(filter(None, map(constant_text, values)))
 
 
 def _is_typer(module: Module, function: Function) -> bool:

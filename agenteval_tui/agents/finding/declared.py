@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.finding.framework_finder import finders
-from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name
+from agenteval_tui.agents.finding.model import FoundAgent, Script, Sign, agent_name
 from agenteval_tui.agents.finding.node_objects import graph_of
 from agenteval_tui.agents.finding.node_programs import SOURCES
 from agenteval_tui.agents.finding.project_files import ProjectFiles
@@ -20,18 +20,41 @@ from agenteval_tui.agents.process.project_interpreter import tables_of
 from agenteval_tui.core.json_values import json_object
 
 
+def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, Script]]:
+    """The commands that a pyproject.toml installs, each with the file of its function, the main one first."""
+    data = files.text(path) or b""
+    tables = _tables(data)
+    poetry = _table(tables, "tool", "poetry")
+    name = str(_table(tables, "project").get("name") or poetry.get("name"))
+    scripts = {**_table(poetry, "scripts"), **_table(tables, "project", "scripts")}
+    folder = path.rpartition("/")[0]
+    mains = [command for command in scripts if f"-{command}-" in f"-{name}-"]
+    for command, target in sorted(scripts.items(), key=lambda script: script[0] not in mains):
+        file = _file(files, folder, str(target).rpartition(":")[0])
+        if file:
+            source = f'{command} = "{target}"'
+            yield file, Script(command, path, _line(data, source.encode()), source, command in mains)
+
+
+def _tables(data: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, UnicodeDecodeError):
+        return {}
+
+
+def _table(tables: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    for name in names:
+        inner = tables.get(name)
+        tables = inner if isinstance(inner, dict) else {}
+    return tables
+
+
 def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
     """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`. The workflows
     of `[tool.llamaagents.workflows]`, which was `[tool.llamadeploy.workflows]`."""
-    data = files.text(path)
-    if data is None:
-        return
-    try:
-        tools = tomllib.loads(data.decode("utf-8")).get("tool")
-    except (ValueError, UnicodeDecodeError):
-        return
-    if not isinstance(tools, dict):
-        return
+    data = files.text(path) or b""
+    tools = _table(_tables(data), "tool")
     folder = path.rpartition("/")[0]
     for finder in finders():
         for key, target in finder.tables(tools):
@@ -47,12 +70,9 @@ def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
                     file=path,
                     line=line,
                 )
-    table = tools.get("agenteval")
-    if not isinstance(table, dict):
-        return
+    table = _table(tools, "agenteval")
     line = _line(data, b"[tool.agenteval")
-    agents = table.get("agents")
-    named = dict(agents) if isinstance(agents, dict) else {}
+    named = dict(_table(table, "agents"))
     short = table.get("agent")
     if isinstance(short, str):
         named.setdefault("", {"kind": "python", "callable": short})
@@ -84,15 +104,19 @@ def _code(
     called: str = "",
 ) -> FoundAgent | None:
     module, _, name = target.rpartition(":")
-    if not module:
-        return None
-    base = module.removesuffix(".py").replace(".", "/") if not module.endswith(".py") else module.removesuffix(".py")
-    for place in (f"{within}{base}" for within in ("", "src/", *_members(files, folder))):
+    path = _file(files, folder, module)
+    return python.target(path, name, sign, called) if path else None
+
+
+def _file(files: ProjectFiles, folder: str, module: str) -> str:
+    """The file of a module that a project names, by its name or as a file; "" if there is none."""
+    base = module.replace(".", "/") if not module.endswith(".py") else module.removesuffix(".py")
+    for place in (f"{within}{base}" for within in ("", "src/", *_members(files, folder)) if base):
         for ending in (".py", "/__init__.py"):
             path = f"{folder}/{place}{ending}" if folder else place + ending
             if files.has(path):
-                return python.target(path, name, sign, called)
-    return None
+                return path
+    return ""
 
 
 def _members(files: ProjectFiles, folder: str) -> Iterator[str]:

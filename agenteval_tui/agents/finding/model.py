@@ -29,6 +29,8 @@ class Sign(StrEnum):
     """An object of a framework, at module level."""
     FACTORY = "factory"
     """A function or class that makes such an object."""
+    SCRIPT = "script"
+    """A script of package.json or pyproject.toml that runs a program that asks a model."""
     APP = "app"
     """A whole file that a framework runs, with a field for the prompt."""
     ROUTE = "route"
@@ -39,10 +41,24 @@ class Sign(StrEnum):
     """A method of a class that the project's own code asks."""
     PROGRAM = "program"
     """A program that asks a model."""
-    SCRIPT = "script"
-    """A script of package.json that runs such a program."""
     SERVER = "server"
     """A configured model server."""
+
+
+class Script(Struct, frozen=True):
+    """A command that a project installs, as line `line` of the file `declared` says in `source`."""
+
+    name: str
+    declared: str
+    line: int
+    source: str
+    is_main: bool
+    """Whether the project is called as it is."""
+
+    @property
+    def place(self) -> str:
+        """FILE:LINE."""
+        return f"{self.declared}:{self.line}"
 
 
 class FoundTool(Struct, frozen=True):

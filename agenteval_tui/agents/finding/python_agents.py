@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
 
 from agenteval_tui.agents.finding import model_servers, own_words
-from agenteval_tui.agents.finding.arguments import python_arguments
+from agenteval_tui.agents.finding.arguments import Arguments, declares_arguments, python_arguments
 from agenteval_tui.agents.finding.fields import (
     ANSWER_FIELDS,
     MESSAGE_FIELDS,
@@ -21,7 +21,7 @@ from agenteval_tui.agents.finding.fields import (
 )
 from agenteval_tui.agents.finding.framework_finder import app_finders, finder_of, finders
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Script, Sign, agent_name, relative
 from agenteval_tui.agents.finding.own_calls import own_calls
 from agenteval_tui.agents.finding.python_module import (
     Function,
@@ -58,6 +58,8 @@ _ASKS = frozenset(
 )
 
 
+PARTS = (Sign.FUNCTION, Sign.PROGRAM)
+"""What is found in a module may also be a part of a program that imports it."""
 _SERVES = frozenset(
     (
         *(
@@ -108,12 +110,13 @@ class PythonAgents:
             functions = [] if at_once else list(self._functions(module))
             yield from functions
             if not functions and (at_once or module.is_program()):
-                yield from self._program(module)
+                yield from self._own_program(module)
 
     def asked(self, read: Sequence[Module], paths: Sequence[str], *, functions: bool) -> Iterator[FoundAgent]:
         """What the project's own code asks in the files `paths`: methods of classes, and `functions` if wanted, in the
         modules `read`."""
         read = [module for module in read if not self._asks_at_once(module)]
+        read = [module for module in read if self._sdk(module)]
         for call in own_calls(self._modules, read, paths, self._asks, functions=functions):
             config: dict[str, Any] = {"capture": "model"}
             for option in ("settings", "input", "output"):
@@ -462,10 +465,33 @@ class PythonAgents:
             config = {"capture": "model"}
             yield self._agent(module, name, function, None, Sign.FUNCTION, framework=library, config=config)
 
+    def scripts(
+        self, scripts: Mapping[str, Script], agents: Sequence[FoundAgent]
+    ) -> Iterator[tuple[FoundAgent, set[str]]]:
+        """The commands of the project that ask a model, each with the files of the modules that do: `scripts` by the
+        file of their function. Where such a module has one of `agents` that is made, that is asked instead."""
+        made = {agent.file for agent in agents if agent.sign not in (*PARTS, Sign.ROUTE)}
+        for path, script in scripts.items():
+            module = self._modules.get(path)
+            if module is None:
+                continue
+            # Another module of the project often declares its arguments.
+            declares = next(filter(declares_arguments, (module, *self._modules.imported(module))), module)
+            arguments = python_arguments(declares, self._readme(module), script.name)
+            reads_input = not declares_arguments(declares) and self._serves_nobody(module)
+            if not (arguments.is_named or (script.is_main and (arguments.words or reads_input))):
+                continue
+            libraries = {part.path: self._sdk(part) for part in (module, *self._parts(module))}
+            asking = {part for part, library in libraries.items() if library}
+            if asking and made.isdisjoint(asking):
+                # A client of HTTP is rather for something else.
+                library = min(filter(None, libraries.values()), key=lambda name: name not in SDK_NAMES.values())
+                yield self._program_of(module, library, arguments, script), asking
+
     def programs(self, paths: Sequence[str], agents: Sequence[FoundAgent]) -> Iterator[tuple[FoundAgent, set[str]]]:
         """Programs in the files `paths` that ask a model only through other modules of the project, each with the files
-        of those. Where such a module makes one of `agents`, that is asked instead."""
-        made = {agent.file for agent in agents if agent.sign is not Sign.FUNCTION}
+        of those. Where such a module has one of `agents` that is made, that is asked instead."""
+        made = {agent.file for agent in agents if agent.sign not in PARTS}
         seen = {agent.file for agent in agents}
         for path in paths:
             text = self._modules.files.text(path)
@@ -480,7 +506,7 @@ class PythonAgents:
             asking = {part for part, library in libraries.items() if library}
             if asking and made.isdisjoint(asking):
                 library = next(filter(None, libraries.values()))
-                program = self._app(module, library) if self._is_app(module) else self._program_of(module, library)
+                program = self._app(module, library) if self._is_app(module) else self._program(module, library)
                 if program is not None:
                     yield program, asking
 
@@ -549,16 +575,26 @@ class PythonAgents:
         """The first agent that is made anywhere in a module."""
         return next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
 
-    def _program(self, module: Module) -> Iterator[FoundAgent]:
+    def _own_program(self, module: Module) -> Iterator[FoundAgent]:
         library = self._sdk(module)
         if (
             library
             and self._serves_nobody(module)
             and (self._asks(module, module.tree) or any(self._calls_agent(module, call) for call in module.calls))
         ):
-            yield self._program_of(module, library)
+            yield self._program(module, library)
 
-    def _program_of(self, module: Module, library: str) -> FoundAgent:
+    def _readme(self, module: Module) -> str:
+        files = self._modules.files
+        readme = files.text(f"{files.project_of(module.path)}/README.md".lstrip("/")) or b""
+        return readme.decode("utf-8", "replace")
+
+    def _program(self, module: Module, library: str) -> FoundAgent:
+        return self._program_of(module, library, python_arguments(module, self._readme(module)))
+
+    def _program_of(
+        self, module: Module, library: str, arguments: Arguments, script: Script | None = None
+    ) -> FoundAgent:
         files = self._modules.files
         folder = files.project_of(module.path)
         own = relative(module.path, folder)
@@ -578,20 +614,26 @@ class PythonAgents:
         construction = self._made_in(module)
         modules = self._modules
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
-        readme = files.text(f"{folder}/README.md".lstrip("/")) or b""
-        arguments = python_arguments(module, readme.decode("utf-8", "replace"))
+        command = [*python, *words]
+        if script is not None:
+            installed = f"{python[0].removesuffix('python')}{script.name}"
+            command = [installed if (files.root / folder / installed).is_file() else script.name]
         start = next(filter(is_guard, module.tree.body), model_servers.asks_at_once(module))
         return FoundAgent(
-            sign=Sign.PROGRAM,
-            name=agent_name("main", module.path, files.root),
+            sign=Sign.PROGRAM if script is None else Sign.SCRIPT,
+            name=agent_name("main" if script is None else script.name, module.path, files.root),
             framework=library,
-            file=module.path,
-            line=start.lineno if start is not None else 1,
-            source='if __name__ == "__main__":' if start is None or is_guard(start) else source_of(start),
+            file=module.path if script is None else script.declared,
+            line=script.line if script is not None else start.lineno if start is not None else 1,
+            source=script.source
+            if script is not None
+            else 'if __name__ == "__main__":'
+            if start is None or is_guard(start)
+            else source_of(start),
             folder=folder,
             config={
                 "kind": "command",
-                "command": [*python, *words, *arguments.words],
+                "command": [*command, *arguments.words],
                 **({} if arguments.words else {"input": "text"}),
                 "capture": "model",
                 "answer": "model",

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject
+from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject, scripts_of
 from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
-from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
+from agenteval_tui.agents.finding.model import Findings, FoundAgent, Script, Sign
 from agenteval_tui.agents.finding.model_servers import may_ask
 from agenteval_tui.agents.finding.node_package import Package, package_of
 from agenteval_tui.agents.finding.node_programs import programs_of
 from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
-from agenteval_tui.agents.finding.python_agents import PythonAgents
+from agenteval_tui.agents.finding.python_agents import PARTS, PythonAgents
 from agenteval_tui.agents.finding.python_module import Module, Modules
 from agenteval_tui.agents.finding.python_routes import routes_of
 from agenteval_tui.suites.slugs import slug
@@ -36,6 +36,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     sources: list[str] = []
     paths: list[str] = []
     read: list[Module] = []
+    scripts: dict[str, Script] = {}
     names = "|".join(map(re.escape, (*framework_packages(), *_PACKAGES)))
     roots = re.compile(rb"^(?:%s)\b" % "|".join(finder.root for finder in finders() if finder.root).encode(), re.M)
     imports = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % names.encode(), re.M)
@@ -43,6 +44,8 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         name = path.rpartition("/")[2]
         if name == "pyproject.toml":
             agents += of_pyproject(files, path, python)
+            for file, script in scripts_of(files, path):
+                scripts.setdefault(file, script)
         elif name == "langgraph.json":
             agents += of_langgraph(files, path, python)
         elif name in readers:
@@ -94,10 +97,20 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     if all(agent.sign in (Sign.PROGRAM, Sign.SERVER) for agent in agents):
         # A function with a parameter of any name is taken for an agent only where nothing else is.
         agents += python.asked(read, paths, functions=True)
-    programs = list(python.programs(paths, agents))
+    programs = list(python.scripts(scripts, agents))
+    # What a command starts is not another program.
+    starts = {path for path, script in scripts.items() if any(program.place == script.place for program, _ in programs)}
+    for path in paths:
+        if path.endswith("__main__.py") and (module := modules.get(path)) is not None:
+            starts |= {path for part in modules.imported(module) if part.path in starts}
+    agents = [agent for agent in agents if agent.sign is not Sign.PROGRAM or agent.file not in starts]
+    programs += python.programs([path for path in paths if path not in starts], agents)
     parts = {path for _, asking in programs for path in asking}
     # A function that only sends the program's requests is a part of it.
-    agents = [structs.replace(agent, is_part=agent.is_part or agent.file in parts) for agent in agents]
+    agents = [
+        structs.replace(agent, is_part=agent.is_part or (agent.sign in PARTS and agent.file in parts))
+        for agent in agents
+    ]
     agents += [program for program, _ in programs]
     ordered = sorted(_once(agents), key=_rank)
     return Findings(
