@@ -1,4 +1,5 @@
-"""What `capture: auto` costs: nothing where no model is asked, and a little with each request.
+"""What `capture: auto` costs: nothing where no model is asked, and a little with each request; and what a transcript
+of many requests takes.
 
     python -m benchmarks.recording [--quick]
 
@@ -17,10 +18,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest, Done, TextDelta
 from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 from benchmarks.table import Row, markdown
@@ -120,6 +125,36 @@ def of_a_request(folder: Path, requests: int, rounds: int) -> dict[str, float]:
     return {capture: min(times) for capture, times in took.items()}
 
 
+def conversation(requests: int) -> list[Exchange]:
+    """A program that asks a model until it knows enough: each request repeats what was said before."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Where are my orders?"}]
+    exchanges = []
+    for number in range(requests):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": f'{{"n": {number}}}'}}
+        answer = {"role": "assistant", "content": f"I look for order {number}.", "tool_calls": [call]}
+        exchanges.append(
+            Exchange(
+                # As a server reads it: no message is the same object as in the request before.
+                Question("POST", "openai/v1/chat/completions", {}, json.loads(json.dumps({"messages": messages}))),
+                Answer(200, "application/json", {"choices": [{"message": answer}]}),
+                started_ms=10.0 * number,
+                ended_ms=10.0 * number + 5,
+            )
+        )
+        messages += [answer, {"role": "tool", "tool_call_id": f"c{number}", "content": f"Order {number}. " * 40}]
+    return exchanges
+
+
+def of_a_transcript(requests: int, rounds: int) -> float:
+    """The seconds of processor time that putting a transcript of so many requests together takes."""
+    exchanges, took = conversation(requests), []
+    for _ in range(rounds):
+        began = time.process_time()
+        transcript_of(exchanges)
+        took.append(time.process_time() - began)
+    return min(took)
+
+
 def run(quick: bool = False) -> list[Row]:
     """The figures as rows of the common table."""
     runs, requests, rounds = (20, 20, 1) if quick else (200, 200, 3)
@@ -128,6 +163,7 @@ def run(quick: bool = False) -> list[Row]:
         (folder / "agent.py").write_text(AGENT, "utf-8")
         (folder / "pyproject.toml").touch()
         silent, asking = without_requests(folder, runs, rounds), of_a_request(folder, requests, rounds)
+    few, many = of_a_transcript(requests // 2, rounds), of_a_transcript(5 * requests, rounds)
     more = silent["auto"] / silent["none"] - 1
     extra = asking["auto"] - asking["none"]
     return [
@@ -142,6 +178,13 @@ def run(quick: bool = False) -> list[Row]:
             f"{extra:.1f} ms ({asking['auto']:.1f} in place of {asking['none']:.1f})",
             f"< {DUE_MS:g} ms",
             extra < DUE_MS,
+        ),
+        # All texts of the requests together are a hundred times as long.
+        Row(
+            f"transcript of a run of {5 * requests:,} requests, each of which repeats what was said before",
+            f"{many:.2f} s, {many / few:.0f} times that of {requests // 2}",
+            "< 60 times",
+            many < 60 * few,
         ),
     ]
 

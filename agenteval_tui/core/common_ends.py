@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 
-def common_start(text: str, other: str) -> int:
-    """How many characters are the same at the start of both."""
+
+def common_start(text: Sequence[object], other: Sequence[object]) -> int:
+    """How many characters are the same at the start of both; of lists, how many entries."""
     low, high = 0, min(len(text), len(other))
+    if text[:1] != other[:1]:
+        return 0  # most texts that are compared with many others have nothing in common
     while low < high:
         middle = (low + high + 1) // 2
         if text[low:middle] == other[low:middle]:

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field, json
 from agenteval_tui.core.document import Count, Document, extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.shared_starts import SharedStarts
 from agenteval_tui.transcripts.message_key import message_key
 
 RequestPart = Literal["system", "tools", "parameters"]
@@ -143,7 +144,7 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
                     request.line,
                     model=request.model,
                     system=systems.place(request.system),
-                    messages=tuple(_stretches(map(messages.place, request.messages))),
+                    messages=tuple(_stretches(messages.places(request.messages))),
                     tools=tools.place(request.tools),
                     parameters=parameters.place(request.parameters),
                     previous=request.previous,
@@ -256,6 +257,13 @@ class _Table:
         self.entries: list[Any] = []
         self._places: dict[bytes, int] = {}
         self._known: dict[int, tuple[Any, int]] = {}  # by identity: a message that is asked again is mostly the same
+        self._sequences = SharedStarts[list[int]]()
+
+    def places(self, entries: Sequence[object]) -> list[int]:
+        # By identity: these stay where they are in `_known`.
+        return self._sequences.of(
+            [*map(id, entries)], lambda shared, earlier: [*(earlier or ())[:shared], *map(self.place, entries[shared:])]
+        )
 
     def place(self, entry: object) -> int:
         cached = self._known.get(id(entry))

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.models.hosted_calls import HostedCall
-from agenteval_tui.agents.models.requests import Request, first_words
+from agenteval_tui.agents.models.requests import Request, RequestReader, first_words
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request, tool_requests
 from agenteval_tui.agents.recording.protocols import Reply, read_reply, read_request
 from agenteval_tui.agents.usage import UsageSum
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
+from agenteval_tui.core.shared_starts import SharedStarts
 from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.codec import from_openai_messages, read_attachments
 from agenteval_tui.transcripts.message_key import message_key
@@ -56,12 +59,15 @@ class UsedTool(HostedCall, frozen=True, kw_only=True):
 
 class _Turn(Struct):
     """A request with its answer. `talk`: the conversation that it belongs to; `answer`: the message that it led to.
-    `known`: how many messages the conversation then had."""
+    `known`: how many messages the conversation then had. `before`: the place of the turn before it there."""
 
     asked: Asked
     talk: _Talk
-    answer: _Message | None = None
-    known: int = 0
+    answer: _Message | None
+    known: int
+    before: int | None
+    without: tuple[_Message, ...] = ()
+    """Messages of a request that were searched for the answer in vain."""
 
 
 class _Talk(Struct, eq=False):
@@ -82,26 +88,28 @@ class _Talk(Struct, eq=False):
     began_ms: float = 0.0
     ended_ms: float = 0.0
     open_calls: list[str] = field(default_factory=list)
-    """The keys in `_Assembly.calls` of calls whose results were not told yet."""
+    """Calls whose results were not told yet, by their ids in the transcript."""
     failed: bool = False
     place: int | None = None
     """Where the last answer is in the messages; None where there was none."""
+    turn: int | None = None
+    """The place of its last turn."""
 
 
 def transcript_of(exchanges: Sequence[Exchange]) -> Transcript:
     """The transcript of what one run of a program asked. Times are milliseconds since the run started. A request that
     was made again because it failed counts once; its tokens count each time."""
-    tools = tool_requests(exchanges)
-    once = _Once()
-    model_calls = [once.of(question) for exchange in exchanges if (question := asked_of(exchange)) is not None]
-    return transcript_of_asked(model_calls, tools)
+    reader = RequestReader()
+    model_calls = [asked for exchange in exchanges if (asked := asked_of(exchange, reader)) is not None]
+    return transcript_of_asked(model_calls, tool_requests(exchanges))
 
 
-def asked_of(exchange: Exchange) -> Asked | None:
-    """The request to a model, and its answer; None for one of another kind, or that can't be read."""
+def asked_of(exchange: Exchange, reader: RequestReader | None = None) -> Asked | None:
+    """The request to a model, and its answer; None for one of another kind, or that can't be read. `reader` has read
+    the requests before it."""
     if tool_request(exchange) is not None:
         return None
-    request = read_request(exchange.question)
+    request = read_request(exchange.question, reader)
     if request is None:
         return None
     reply = read_reply(exchange.question, exchange.answer)
@@ -118,7 +126,7 @@ def transcript_of_asked(model_calls: Iterable[Asked], tools: Iterable[UsedTool |
     in_order: list[Asked | UsedTool | ToolRequest] = sorted([*model_calls, *tools], key=lambda entry: entry.started_ms)
     for entry in in_order:
         if isinstance(entry, Asked):
-            assembly.take(entry, entry.request, entry.reply)
+            assembly.take(entry)
         elif isinstance(entry, UsedTool):
             assembly.use(entry)
         else:
@@ -126,26 +134,39 @@ def transcript_of_asked(model_calls: Iterable[Asked], tools: Iterable[UsedTool |
     return assembly.transcript()
 
 
+class _Messages(NamedTuple):
+    """Those of a request, with the key of each (`message_key`)."""
+
+    messages: tuple[_Message, ...]
+    keys: list[str]
+
+
 class _Once:
     """Messages of requests, each once: a conversation is sent again with each request, and what is known of a message
     is found by its identity."""
 
     def __init__(self) -> None:
-        self._messages: dict[tuple[str, str, str], list[_Message]] = {}
+        self._requests = SharedStarts[_Messages]()
+        self._alike: dict[tuple[str, str, str], list[tuple[_Message, str]]] = {}
 
-    def of(self, model_call: Asked) -> Asked:
-        messages = tuple(map(self._message, model_call.request.messages))
-        return replace(model_call, request=replace(model_call.request, messages=messages))
+    def of(self, messages: tuple[_Message, ...]) -> _Messages:
+        return self._requests.of(messages, partial(self._continued, messages))
 
-    def _message(self, message: _Message) -> _Message:
+    def _continued(self, messages: tuple[_Message, ...], shared: int, earlier: _Messages | None) -> _Messages:
+        # Programs leave out the oldest messages: what is at no request's start may be in one all the same.
+        new = [self._message(message) for message in messages[shared:]]
+        told, keys = earlier or ((), [])
+        return _Messages((*told[:shared], *(entry[0] for entry in new)), [*keys[:shared], *(entry[1] for entry in new)])
+
+    def _message(self, message: _Message) -> tuple[_Message, str]:
         calls = message.get("tool_calls")
         told = str(message.get("content") or "")
-        alike = self._messages.setdefault((message["role"], told, str(calls) if calls else ""), [])
-        for known in alike:
-            if known == message:
-                return known
-        alike.append(message)
-        return message
+        alike = self._alike.setdefault((message["role"], told, str(calls) if calls else ""), [])
+        for entry in alike:
+            if entry[0] == message:
+                return entry
+        alike.append((message, message_key(message)))
+        return alike[-1]
 
 
 class _Assembly:
@@ -166,17 +187,20 @@ class _Assembly:
         self._unnamed = 0  # calls without an id
         self._early: list[UsedTool] = []  # before any request: told after what was asked
         self._served: list[ToolRequest] = []  # by the servers of tools, since the last request
+        self._functions: dict[str, list[Mapping[str, Any]]] = {}  # call -> as it was made, each time
         self._seen: dict[str, ToolRequest] = {}  # call -> how its tool's server saw it
         self._results: dict[str, str] = {}  # call -> its result, as a model was told it
         self._turns_made: list[_Turn] = []
-        self._keys: dict[int, tuple[_Message, str]] = {}  # id of a message -> it, and its key
+        self._once = _Once()
         self._owners: dict[int, int] = {}  # id of a message -> the place of the turn that it came with
 
-    def take(self, model_call: Asked, request: Request, reply: Reply) -> None:
+    def take(self, model_call: Asked) -> None:
         """One request with its answer, in the order of the requests."""
         # What tools' servers saw until now was called for by earlier answers.
         self._settle()
-        keys = [self._key(message) for message in request.messages]
+        messages, keys = self._once.of(model_call.request.messages)
+        request = replace(model_call.request, messages=messages)
+        model_call = replace(model_call, request=request)
         # Steps: find the conversation, tell what is new in it, then the answer.
         talk, new, again = self._placed(model_call, request, keys)
         self._name_calls(talk, request)
@@ -197,17 +221,10 @@ class _Assembly:
         talk.began_ms = model_call.started_ms
         talk.ended_ms = model_call.ended_ms
         self._tell_early()
-        self._answered(talk, model_call, reply)
+        self._answered(talk, model_call, model_call.reply)
         answer = None if talk.place is None else self._messages[talk.place]
-        self._turns_made.append(_Turn(model_call, talk, answer, len(talk.known)))
-
-    def _key(self, message: _Message) -> str:
-        """`message_key`, of a message that is in several requests once."""
-        cached = self._keys.get(id(message))
-        if cached is None:
-            # The message is kept beside its key: its id must not be used for another one.
-            cached = self._keys[id(message)] = message, message_key(message)
-        return cached[1]
+        self._turns_made.append(_Turn(model_call, talk, answer, len(talk.known), talk.turn))
+        talk.turn = len(self._turns_made) - 1
 
     def use(self, tool: UsedTool) -> None:
         """A call that the program made by itself."""
@@ -248,13 +265,8 @@ class _Assembly:
 
     def _function(self, call: str) -> Mapping[str, Any]:
         """A call's tool and arguments, as a program wrote them: one or both may be missing."""
-        for message in reversed(self._messages):
-            listed = message.get("tool_calls")  # as a program wrote it: servers refuse much of that, and it is kept
-            for entry in listed if isinstance(listed, list) else ():
-                function = entry.get("function") if isinstance(entry, Mapping) and entry.get("id") == call else None
-                if isinstance(function, Mapping):
-                    return function
-        return {}
+        # Servers that have no ids of their own give the same one again: the last call counts.
+        return (self._functions.get(call) or [{}])[-1]
 
     def _tool_name(self, call: str) -> str:
         """The name of a call's tool; where it has none, "tool"."""
@@ -269,7 +281,7 @@ class _Assembly:
         self._unnamed += not tool.id
         own = self._own_id(0, tool.id or f"call_{self._unnamed}")
         call = {"id": own, "function": {"name": tool.name, "arguments": tool.arguments}}
-        self._messages.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        self._append({"role": "assistant", "content": "", "tool_calls": [call]})
         if tool.result is not None:
             message = {"role": "tool", "tool_call_id": own, "content": tool.result, "is_error": tool.failed}
             self._messages.append(message)
@@ -379,13 +391,14 @@ class _Assembly:
         callers: set[str] = set()
         for talk in sorted(began, key=lambda talk: (began[talk].asked.started_ms, talk.number)):
             model_call = began[talk].asked
-            over = [line for line in lines if last[line].asked.ended_ms <= model_call.started_ms]
+            over = {earlier: last[earlier].asked.ended_ms <= model_call.started_ms for earlier in lines}
             caller = self._caller(talk, last, callers)
-            busy = {lines[line] for line in lines if line not in over}
+            busy = {lines[earlier] for earlier, is_over in over.items() if not is_over}
             candidates = [
                 earlier
-                for earlier in over
-                if lines[earlier].caller == caller
+                for earlier, is_over in over.items()
+                if is_over
+                and lines[earlier].caller == caller
                 and lines[earlier] not in busy
                 and (earlier.beside, earlier.conversation) == (talk.beside, talk.conversation)
                 and _is_same_agent(last[earlier].asked, model_call)
@@ -479,7 +492,7 @@ class _Assembly:
             request.system if told_already else "",
             request.conversation,
         )
-        shared = max((_shared(other.known, keys) for other in self._talks), default=0)
+        shared = max((common_start(other.known, keys) for other in self._talks), default=0)
         self._talks.append(talk)
         # What another conversation began with is there already; a prompt alone is told again.
         has_answer = any(key.startswith('["assistant"') for key in keys[:shared])
@@ -527,23 +540,25 @@ class _Assembly:
 
     def _summarised(self, model_call: Asked, request: Request) -> None:
         """Put aside the turn that asked for a summary, where a request that begins anew has its answer."""
-        texts = [str(message.get("content") or "") for message in request.messages if message["role"] != "assistant"]
         for place in range(len(self._turns_made) - 1, 0, -1):
             turn = self._turns_made[place]
             text = str((turn.answer or {}).get("content") or "").strip()
-            before = next(
-                (number for number in range(place - 1, -1, -1) if self._turns_made[number].talk is turn.talk), None
-            )
             if (
-                before is not None
+                turn.before is not None
                 and len(text) >= _TELLING
                 and turn.talk.ended_ms <= model_call.started_ms
                 and turn.known == len(turn.talk.known)
                 and _is_same_agent(turn.asked, model_call)
-                and any(text in message_text for message_text in texts)
             ):
-                self._put_aside(before, self._turns_made[before])
-                return
+                # A program that begins anew again and again repeats most of what it said the last time.
+                searched, turn.without = common_start(request.messages, turn.without), request.messages
+                if any(
+                    text in str(message.get("content") or "")
+                    for message in request.messages[searched:]
+                    if message["role"] != "assistant"
+                ):
+                    self._put_aside(turn.before, self._turns_made[turn.before])
+                    return
 
     def _put_aside(self, place: int, turn: _Turn) -> None:
         """Make what a conversation was asked after a turn a conversation of its own."""
@@ -553,6 +568,7 @@ class _Assembly:
         aside.asked, aside.known, aside.answer = talk.asked, talk.known, talk.answer
         aside.began_ms, aside.ended_ms, aside.failed = talk.began_ms, talk.ended_ms, talk.failed
         aside.place, aside.open_calls, talk.open_calls = talk.place, talk.open_calls, []
+        aside.turn, talk.turn, beside[0].before = talk.turn, place, None
         for later in beside:
             later.talk = aside
         self._talks.append(aside)
@@ -600,6 +616,11 @@ class _Assembly:
         if message["role"] == "tool" and isinstance(message.get("tool_call_id"), str):
             message["tool_call_id"] = self._own_id(talk.number, message["tool_call_id"])
             self._results[message["tool_call_id"]] = str(message.get("content") or "")
+        self._append(message)
+
+    def _append(self, message: _Message) -> None:
+        for call, function in _functions_in(message):
+            self._functions.setdefault(call, []).append(function)
         self._messages.append(message)
 
     def _own(self, talk: _Talk, call: object) -> object:
@@ -648,12 +669,23 @@ class _Assembly:
     def _forget(self, talk: _Talk) -> None:
         """The last answer of a conversation does not count: it was asked for again."""
         assert talk.place is not None
-        self._owners.pop(id(self._messages[talk.place]), None)
-        del self._messages[talk.place]
+        message = self._messages.pop(talk.place)
+        self._owners.pop(id(message), None)
+        for call, _ in _functions_in(message):
+            self._functions[call].pop()
         for other in self._talks:
             if other.place is not None and other.place > talk.place:
                 other.place -= 1
         talk.place, talk.open_calls = None, []
+
+
+def _functions_in(message: _Message) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The id, tool and arguments of each call, as a program wrote them: servers refuse much of that, and it is kept."""
+    listed = message.get("tool_calls")
+    for call in listed if isinstance(listed, list) else ():
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(function, Mapping):
+            yield call["id"], function
 
 
 class _Line(Struct, frozen=True, eq=False):
@@ -680,14 +712,15 @@ def _about(request: Request) -> str:
 
 def _is_same_agent(model_call: Asked, other: Asked) -> bool:
     """Whether two requests may be of one agent, as far as what stays the same in an agent tells."""
-    tools = [{tool.name for tool in each.request.tools} for each in (model_call, other)]
-    names = [(each.agent, each.request.model) for each in (model_call, other)]
-    if names[0] != names[1]:
+    if (model_call.agent, model_call.request.model) != (other.agent, other.request.model):
         return False
     first, last = sorted((model_call.request.system, other.request.system), key=len)
+    if not last.startswith(first):
+        return False
+    tools, other_tools = [{tool.name for tool in each.request.tools} for each in (model_call, other)]
     # A summary, or what the agent learned, is often added to its system prompt.
-    has_grown = len(first) >= _TELLING and last.startswith(first) and bool(tools[0]) and tools[0] == tools[1]
-    return has_grown or (first == last and bool(tools[0] & tools[1]) == bool(tools[0] or tools[1]))
+    has_grown = len(first) >= _TELLING and bool(tools) and tools == other_tools
+    return has_grown or (first == last and bool(tools & other_tools) == bool(tools or other_tools))
 
 
 def _has_task(arguments: object, task: str) -> bool:
@@ -740,10 +773,3 @@ def _says_much(key: str) -> bool:
     """Whether a message is not likely to be said twice."""
     _, text, calls, *_ = json.loads(key)
     return bool(calls) or len(text) >= 12
-
-
-def _shared(own_keys: Sequence[str], keys: Sequence[str]) -> int:
-    """How many messages two conversations begin with in common."""
-    return next(
-        (n for n, (a, b) in enumerate(zip(own_keys, keys, strict=False)) if a != b), min(len(own_keys), len(keys))
-    )

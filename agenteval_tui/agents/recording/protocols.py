@@ -22,9 +22,9 @@ from agenteval_tui.agents.models.requests import (
     SYSTEM_ROLES,
     ProtocolName,
     Request,
+    RequestReader,
     model_in_path,
     protocol_of,
-    read_body,
 )
 from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
 from agenteval_tui.agents.recording.exchange import LINES, Answer, Question, encoded
@@ -71,9 +71,9 @@ class Reply(Struct, frozen=True):
     """What comes before its message: calls of tools that the server ran itself, with their results."""
 
 
-def read_request(question: Question) -> Request | None:
-    """What a request to a model says; None where it is none, or can't be read."""
-    return read_body(question.path, question.body) if question.method == "POST" else None
+def read_request(question: Question, reader: RequestReader | None = None) -> Request | None:
+    """What a request to a model says; None where it is none, or can't be read. `reader` has read those before it."""
+    return (reader or RequestReader()).read(question.path, question.body) if question.method == "POST" else None
 
 
 def _protocol(question: Question) -> ProtocolName:

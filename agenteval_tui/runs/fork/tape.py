@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from agenteval_tui.agents.models.requests import RequestReader
 from agenteval_tui.agents.recording.answers import Miss, RecordedAnswers
 from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.conversation import asked_of, transcript_of
@@ -76,7 +77,10 @@ class _Beginning:
 
 
 def _answered(tape: Cassette) -> list[Exchange]:
-    return [exchange for exchange in tape.exchanges if exchange.answer.succeeded and asked_of(exchange) is not None]
+    reader = RequestReader()
+    return [
+        exchange for exchange in tape.exchanges if exchange.answer.succeeded and asked_of(exchange, reader) is not None
+    ]
 
 
 def _is_same(transcript: Transcript, other: Transcript) -> bool:
