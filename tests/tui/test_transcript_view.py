@@ -256,6 +256,19 @@ async def test_selected_text() -> None:
         assert len(reversed_or_coloured) == 1
 
 
+async def test_wide_letters_are_marked_as_far_as_they_are_selected() -> None:
+    app = ViewApp(Transcript((Message("user", "日本語の質問です"),)))
+    async with app.run_test(size=(80, 20)) as pilot:
+        await pilot.pause()
+        # The pointer is behind four letters of two cells each.
+        _, behind = app.screen.get_widget_and_offset_at(12 + 8, 0)
+        assert behind == Offset(12 + 4, 0)
+        app.screen.selections = {app.view: Selection(Offset(12, 0), behind)}
+        await pilot.pause()
+        assert app.view.selected_text == "日本語の"
+        assert [segment.text for segment in app.view.render_line(0) if "日本語" in segment.text] == ["日本語の"]
+
+
 async def test_a_strip_beside_it_marks_steps_and_moves_no_text() -> None:
     free = Blame(
         run="run",

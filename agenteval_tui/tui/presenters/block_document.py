@@ -67,17 +67,17 @@ class BlockColumn:
         """Cells before the text of a row."""
         raise NotImplementedError
 
-    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
-        """The text without what is before it, from cell `first_cell` of row `first` to `last_cell` (-1: the end) of row
-        `last`."""
+    def text_between(self, first: int, first_character: int, last: int, last_character: int) -> str:
+        """The text without what is before it, from `first_character` of row `first` to `last_character` of row `last`;
+        -1: to the end."""
         parts: list[str] = []
         for row in range(first, min(last + 1, self.height)):
             spot = self.spot(row)
             if spot is None or spot.row is None or spot.row.fold:
                 continue
             text = "".join(cell for cell, _ in spot.row.cells)
-            begin = max(first_cell - self.margin, 0) if row == first else 0
-            end = len(text) if row != last or last_cell < 0 else max(last_cell - self.margin, 0)
+            begin = max(first_character - self.margin, 0) if row == first else 0
+            end = len(text) if row != last or last_character < 0 else max(last_character - self.margin, 0)
             parts.append(text[begin:end] + ("" if row == last else " " if spot.row.soft else "\n"))
         return "".join(parts)
 

@@ -151,13 +151,13 @@ class DifferenceDocument:
         """What a person copies of a block."""
         return "\n".join(row.text for row in self._laid_out(block))
 
-    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
-        """The rows `first`..`last`, as shown: columns are cut where the selection begins and ends."""
+    def text_between(self, first: int, first_character: int, last: int, last_character: int) -> str:
+        """The rows `first`..`last`, as shown, cut where the selection begins and ends."""
         parts: list[str] = []
         for row in range(first, min(last + 1, self.height)):
             text = "".join(cell for cell, _ in self.line(row))
-            begin = first_cell if row == first else 0
-            parts.append(text[begin : len(text) if row != last or last_cell < 0 else last_cell].rstrip())
+            begin = first_character if row == first else 0
+            parts.append(text[begin : len(text) if row != last or last_character < 0 else last_character].rstrip())
         return "\n".join(parts)
 
     def is_folded(self, block: int) -> bool:

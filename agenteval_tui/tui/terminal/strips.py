@@ -8,6 +8,8 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from agenteval_tui.tui.styled_text import cell_len
+
 
 def minimal_strip(segments: Iterable[Segment], width: int) -> Strip:
     """The segments as a strip of `width` cells with neighbours joined that look the same."""
@@ -49,9 +51,10 @@ def _blank_alike(style: Style | None, other: Style | None) -> bool:
 
 
 def selected(strip: Strip, start: int, end: int, style: Style) -> Strip:
-    """The strip with cells `start` to `end` (-1: the last) as selected text."""
-    width = strip.cell_length
-    end = width if end < 0 else min(end, width)
+    """The strip with its characters `start` to `end` (-1: the last) as selected text."""
+    # A strip is cut in cells, of which a character may have two.
+    text, width = strip.text, strip.cell_length
+    start, end = cell_len(text[:start]), width if end < 0 else cell_len(text[:end])
     head, middle, tail = strip.crop(0, start), strip.crop(start, end), strip.crop(end, width)
     painted = Strip([Segment(text, (old or style) + style) for text, old, _ in middle], middle.cell_length)
     return Strip.join([head, painted, tail])

@@ -101,7 +101,7 @@ class BlocksDocument(Protocol):
         """A block's text, as it was stored."""
         ...
 
-    def text_between(self, first: int, first_cell: int, last: int, last_cell: int) -> str:
+    def text_between(self, first: int, first_character: int, last: int, last_character: int) -> str:
         """The text from a cell of a row to one of another."""
         ...
 
@@ -359,9 +359,9 @@ class BlocksView(ScrollView, can_focus=True):
         """The text that was selected with the mouse, without the column of roles."""
         start, end = selection
         margin = self._margin
-        first, first_cell = (0, 0) if start is None else (start.y, max(start.x - margin, 0))
-        last, last_cell = (self.document.height - 1, -1) if end is None else (end.y, max(end.x - margin, 0))
-        return self.document.text_between(first, first_cell, last, last_cell), "\n"
+        first, first_character = (0, 0) if start is None else (start.y, max(start.x - margin, 0))
+        last, last_character = (self.document.height - 1, -1) if end is None else (end.y, max(end.x - margin, 0))
+        return self.document.text_between(first, first_character, last, last_character), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:
         """Paint what is selected."""
