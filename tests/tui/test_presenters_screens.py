@@ -26,6 +26,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.tui.presenters import status_style
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
+from agenteval_tui.tui.presenters.config_lines import coloured_lines
 from agenteval_tui.tui.presenters.evidence_pane import looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind, marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
@@ -40,7 +41,7 @@ from agenteval_tui.tui.presenters.status_style import (
     word,
     word_of_run,
 )
-from agenteval_tui.tui.presenters.suite_detail import TestRuns, config_lines, detail, title_of
+from agenteval_tui.tui.presenters.suite_detail import TestRuns, detail, title_of
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
 from agenteval_tui.tui.presenters.tabs import pane_title
@@ -91,13 +92,21 @@ def check(lines: list[Line] | tuple[Line, ...], width: int) -> None:
         assert displayable(text) == text
 
 
+def test_a_config_to_read_is_not_cut() -> None:
+    config = '{\n  "metrics": [{"type": "TextMatch", "contains": "a long text that is looked for"}]\n}'
+    lines = coloured_lines(config, 30)
+    assert "".join(plain(line).strip() + " " for line in lines).split() == config.split()
+    assert [style for line in lines for text, style in line if text == '"contains"'] == ["json-key"]
+    assert plain(coloured_lines("1" * 9_000, 80)[-1]) == "… 1,000 more characters"
+
+
 @given(text=FOREIGN, width=WIDTHS)
 def test_texts_fit_and_are_harmless(text: str, width: int) -> None:
     check(paragraph(text, width), width)
     check(paragraph(text, width, indent=6), width)
     check(labelled("Prompt", text, width), width)
     check(error_lines(AgentevalError("what " + text, where=text, fix=text), width), width)
-    check(config_lines('{"a": "' + text + '"} // ' + text, width), width)
+    check(coloured_lines('{"a": "' + text + '"} // ' + text, width), width)
     check([flip_line(text, 3, text, "failed", "passed", width)], width)
     fix = Fix(text, (TextEdit(0, 0, text),))
     found = [Diagnostic("error", "syntax", text, 0, len(text), fix), Diagnostic("warning", "x", text, 0, 0, None)]

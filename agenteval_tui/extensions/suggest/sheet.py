@@ -20,14 +20,13 @@ from agenteval_tui.extensions.suggest.view import check_text, facts_of, labels_t
 from agenteval_tui.grading.criterion_templates import Starter
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.presenters.config_lines import painted, token_layers, tokens_of
+from agenteval_tui.tui.presenters.config_lines import coloured_lines
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.presenters.view_lines import line, view_lines
-from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit, paragraph, spread, width_of
+from agenteval_tui.tui.styled_text import Cell, Line, error_lines, fit, indented, paragraph, spread, width_of
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -234,7 +233,7 @@ class SuggestScreen(Sheet[Starter | None]):
             return [
                 *view_lines(facts, width),
                 ((f" {suggestion.prototype_class}", "dim"),),
-                *_config_lines(suggestion.config, width),
+                *indented(coloured_lines(suggestion.config, width - 1)),
             ]
 
         self.query_one("#config", LinesView).show(lines, keep_place=False)
@@ -259,15 +258,3 @@ class SuggestScreen(Sheet[Starter | None]):
         if calls:
             rows.append(fit(((" calls ", "dim"), (one_line(calls, 200), "")), width))
         return [*rows, *paragraph(one_line(example.transcript.final_output, _ANSWER) or "no answer", width)[:4]]
-
-
-def _config_lines(text: str, width: int) -> list[Line]:
-    """A config in its colours."""
-    tokens = tokens_of(text)
-    lines: list[Line] = []
-    at = 0
-    for row in text.split("\n"):
-        displayed, offsets = shown_line(row)
-        lines.append(fit(((" ", ""), *painted(displayed, offsets, token_layers(tokens, at, at + len(row)))), width))
-        at += len(row) + 1
-    return lines

@@ -11,8 +11,10 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.errors import Severity
+from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import WARNING, glyph
-from agenteval_tui.tui.styled_text import Cell
+from agenteval_tui.tui.presenters.wrapped_lines import shown_line
+from agenteval_tui.tui.styled_text import LONGEST, Cell, Line, hanging
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.uxon.tokens import Token, tokenize
 
@@ -99,6 +101,18 @@ def token_layers(tokens: Sequence[Token], start: int, end: int) -> list[Layer]:
             layers.append((max(first, start) - start, min(last, end) - start, style))
         index += 1
     return layers
+
+
+def coloured_lines(text: str, width: int) -> list[Line]:
+    """A config to read: its lines in their colours, long ones in several rows; of a very long text the beginning."""
+    tokens, more = tokens_of(text[:LONGEST]), len(text) - LONGEST
+    lines: list[Line] = []
+    at = 0
+    for row in text[:LONGEST].split("\n"):
+        displayed, offsets = shown_line(row)
+        lines += hanging(painted(displayed, offsets, token_layers(tokens, at, at + len(row))), width)
+        at += len(row) + 1
+    return lines if more <= 0 else [*lines, ((f"… {count(more, 'more character')}", "dim"),)]
 
 
 def changed_lines(saved: Sequence[str], lines: Sequence[str]) -> frozenset[int]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.test_gates import GateVerdict
-from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Problem
 from agenteval_tui.core.numbers import TOO_FEW, age, count, percent, percent_span, short_dollars, short_duration
 from agenteval_tui.core.outcomes import ENDED
@@ -18,10 +18,10 @@ from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import SUMMARY_WINDOW, RunRow
 from agenteval_tui.runs.plan.gates import gate_of
 from agenteval_tui.suites.model import Suite, Test
+from agenteval_tui.tui.presenters.config_lines import coloured_lines
 from agenteval_tui.tui.presenters.status_style import glyph, mark, word
 from agenteval_tui.tui.presenters.suite_tree import NONE, Node, criterion_summary
-from agenteval_tui.tui.styled_text import LONGEST, Cell, Line, fit, labelled, left, paragraph, right, spread, wrap_to
-from agenteval_tui.uxon.tokens import tokenize
+from agenteval_tui.tui.styled_text import Cell, Line, fit, labelled, left, paragraph, right, spread, wrap_to
 from agenteval_tui.views.failure import Failure, Failures
 from agenteval_tui.views.gates import gate_text, verdict_text
 from agenteval_tui.views.quarantine import held_text
@@ -293,39 +293,7 @@ def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> li
         lines += labelled("rate", rate, width)
     source = node.suite.loaded.config_source(test.id, node.criterion)
     lines += [(), (("config_uxon", "dim"),)]
-    lines += config_lines(source.text, width)
+    lines += coloured_lines(source.text, width)
     if runs is not None and runs.rows:
         lines += [(), *_last_runs(runs.rows, now_ms, width)]
     return lines
-
-
-def config_lines(text: str, width: int) -> list[Line]:
-    """A config with the colours of its tokens; long lines are cut."""
-    styles = {
-        "key": "json-key",
-        "string": "json-string",
-        "number": "json-number",
-        "literal": "json-literal",
-        "comment": "comment",
-        "error": "failed",
-    }
-    rows: list[list[Cell]] = [[]]
-
-    def add(piece: str, style: str) -> None:
-        for index, part in enumerate(piece.split("\n")):
-            if index:
-                rows.append([])
-            if part:
-                rows[-1].append((displayable(part).expandtabs(4), style))
-
-    at = 0
-    more = len(text) - LONGEST
-    text = text[:LONGEST]
-    for token in tokenize(text):
-        add(text[at : token.start], "")
-        add(text[token.start : token.end], styles.get(token.kind, "dim"))
-        at = token.end
-    add(text[at:], "")
-    if more > 0:
-        rows.append([(f"… {count(more, 'more character')}", "dim")])
-    return [fit(row, width) for row in rows]
