@@ -1131,6 +1131,9 @@ def test_a_script_with_packages_of_its_own_and_the_commands_that_it_shows(tmp_pa
     )
     agent = only(tmp_path, {"pyproject.toml": "", "ask.py": text})
     script = ["uv", "run", "--script", "ask.py"]
+    # Its environment has no package of the project, unless the script lists it.
+    own = only(tmp_path / "own", {"pyproject.toml": "", "shop/__init__.py": "", "shop/ask.py": f"import shop\n{text}"})
+    assert own.config["command"][:4] == ["uv", "run", "--script", "shop/ask.py"]
     assert agent.config["command"] == [*script, "-d", "./shop.db", "--prompt={{prompt}}"]
     assert agent.prompts == ("How many users are there?", "Which are new?")
     readme = (

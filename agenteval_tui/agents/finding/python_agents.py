@@ -607,16 +607,16 @@ class PythonAgents:
             words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
         else:
             words = [own]
-        python = [python_of(files.root, folder)]
-        if python == ["python3"] and _INLINE_PACKAGES.search(files.text(module.path) or b""):
+        python = python_of(files.root, folder)
+        command = [python, *words]
+        if python == "python3" and _INLINE_PACKAGES.search(files.text(module.path) or b""):
             # Its packages are those that it lists itself.
-            python = ["uv", "run", "--script"]
+            command = ["uv", "run", "--script", own]
         construction = self._made_in(module)
         modules = self._modules
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
-        command = [*python, *words]
         if script is not None:
-            installed = f"{python[0].removesuffix('python')}{script.name}"
+            installed = f"{python.removesuffix('python')}{script.name}"
             command = [installed if (files.root / folder / installed).is_file() else script.name]
         start = next(filter(is_guard, module.tree.body), model_servers.asks_at_once(module))
         return FoundAgent(
