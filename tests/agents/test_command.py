@@ -218,6 +218,20 @@ async def test_text_comes_while_the_program_still_runs(tmp_path: Path) -> None:
         ("import sys; print('part'); sys.exit('it is\\nbroken')", "program", "exit code 1: it is broken"),
         ("import sys; print('Error: it is\\nbroken'); sys.exit(3)", "program", "exit code 3: Error: it is broken"),
         ("print('{half', end=''); raise SystemExit(3)", "program", "exit code 3: {half"),
+        # What is only noted says less than what is printed.
+        (
+            "import sys, warnings; warnings.warn('old'); print('\x1b[92m9:01 - L:WARNING\x1b[0m: a.py:2 - slow',"
+            "file=sys.stderr); print('Unknown argument: x'); sys.exit(1)",
+            "program",
+            "exit code 1: Unknown argument: x",
+        ),
+        ("import logging, sys; logging.warning('slow'); sys.exit(1)", "program", "exit code 1: WARNING:root:slow"),
+        (
+            "import logging, sys; print('x'); logging.error('no key'); sys.exit(1)",
+            "program",
+            "exit code 1: ERROR:root:no key",
+        ),
+        ("import sys; sys.exit('\x1b[1;31mIt fell\x1b[0m')", "program", "exit code 1: It fell"),
         ("import os; os.kill(os.getpid(), 9)", "program", "ended by the signal SIGKILL"),
         ('print(\'{"type": "text", "text": "x"}\'); print(\'{"type": "te\', end=\'\')', "protocol", "line, 2, is cut"),
         (

@@ -38,6 +38,7 @@ from agenteval_tui.agents.process.child_process import (
 )
 from agenteval_tui.agents.process.errors import (
     exit_description,
+    is_only_noted,
     pending_question,
     remedy_for,
     silence_error,
@@ -309,7 +310,9 @@ class CommandAgent:
                 return
         if program.returncode != 0:
             message = f"{name} {exit_description(program.returncode)}"
-            env, words = self._env(options), program.stderr.strip() or reader.last_words
+            env, words = self._env(options), program.stderr.strip()
+            if is_only_noted(words):
+                words = reader.last_words or words
             usual = "run it by hand with the same input; `agenteval docs agents` describes it"
             # A traceback says more than the last lines of standard error, and causes are grouped by it.
             traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))

@@ -20,6 +20,9 @@ _IN_DUMP = re.compile(
     rf"|^ *File \"(?:(?:{'|'.join(map(re.escape, OWN))})[\w/]+\.py|[^\"]*(?:{PACKAGES.pattern})[^\"]*)\", line \d+ in "
 )
 """Lines of what `faulthandler` writes of a crash that name nothing of the user's."""
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_NOTED = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?)\b|\w+Warning: |^\s|^$")
+"""Lines that tell of no error: records, warnings, and the source that these show."""
 
 
 def without_secrets(text: str, env: Mapping[str, str]) -> str:
@@ -45,7 +48,8 @@ def traceback_without_secrets(traceback: Traceback | None, env: Mapping[str, str
 def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
     """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none. A
     line is cut only where it is too long alone."""
-    lines = [line for line in without_secrets(stderr, env).splitlines() if not _IN_DUMP.search(line)]
+    text = _COLOUR.sub("", without_secrets(stderr, env))
+    lines = [line for line in text.splitlines() if not _IN_DUMP.search(line)]
     words = ""
     for line in reversed(lines):
         longer = " ".join([*line.split(), *([words] if words else [])])
@@ -53,6 +57,12 @@ def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
             return f"…{words}" if words else "…" + longer[-_LONGEST_TAIL:]
         words = longer
     return words
+
+
+def is_only_noted(stderr: str) -> bool:
+    """Whether all of a program's standard error are warnings, or records of what went well."""
+    lines = _COLOUR.sub("", stderr).splitlines()
+    return all(map(_NOTED.search, lines))
 
 
 def pending_question(output: str, env: Mapping[str, str]) -> str:
