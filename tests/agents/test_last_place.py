@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,58 @@ def test_a_run_whose_time_is_over_says_where_it_was(tmp_path: Path, capture: str
     assert error.fix == "see what takes so long there, or raise `timeout` of the test"
     assert error.traceback is not None
     assert error.traceback.exceptions[0].frames[-1].source == "while True: pass"
+
+
+PROGRAM = """
+import signal, sys, time
+
+def put_away(*_):
+    open("put-away", "w").close()
+    sys.exit()
+
+def search():
+    time.sleep(600)
+
+signal.signal(signal.SIGTERM, put_away)
+print("I look", flush=True)
+search()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't say which signals a process catches")
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("silence", [sys.executable, "late.py"]),
+        ("silence", ["sh", "-c", f"{sys.executable} late.py; true"]),
+        ("timeout", [sys.executable, "late.py"]),
+    ],
+)
+def test_a_python_program_whose_time_is_over_says_where_it_was(tmp_path: Path, limit: str, words: list[str]) -> None:
+    (tmp_path / "late.py").write_text(PROGRAM)
+    timeouts = {"timeouts": {"silence": 1}} if limit == "silence" else {}
+    suite = {
+        "name": "Late",
+        "agent": "late",
+        "agents": {"late": {"kind": "command", "command": words, "capture": "auto", **timeouts}},
+        "tests": [{"id": "late", "prompt": "x", "criteria": [ANSWERS]} | ({} if timeouts else {"timeout": 3})],
+    }
+    (tmp_path / "late.suite.yaml").write_text(json.dumps(suite))
+    execution = agenteval.run(tmp_path / "late.suite.yaml", trust=True, db=tmp_path / "history.db")
+    error = execution.runs[0].transcript.error
+    assert error is not None
+    assert "in search (late.py, line 9)" in error.message
+    assert error.traceback is not None
+    assert error.traceback.exceptions[0].frames[-1].source == "time.sleep(600)"
+    assert (tmp_path / "put-away").exists()  # it was asked, and ended as any other
+
+
+@pytest.mark.parametrize("capture", ["auto", "none"])
+async def test_a_program_that_can_t_say_where_it_was_is_not_asked(run_agent: Run, capture: str) -> None:
+    config = {"kind": "command", "command": ["sleep", "600"], "capture": capture, "timeouts": {"first_token": 0.2}}
+    failed = (await run_agent(config)).events[-1]
+    assert isinstance(failed, Failed)
+    assert (failed.error.message, failed.error.traceback) == ("sleep gave no sign for 0.2 s", None)
 
 
 async def test_an_answer_that_comes_too_late_harms_nothing(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import codecs
 import json
+import os
+import signal
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Literal
 
@@ -42,26 +44,29 @@ from agenteval_tui.agents.process.errors import (
     pending_question,
     remedy_for,
     silence_error,
+    traceback_without_secrets,
     with_last_words,
     without_secrets,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
+from agenteval_tui.agents.process.process_tree import python_that_catches
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy_for_module, remedy_in
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
-from agenteval_tui.agents.process.traceback_text import traceback_in
+from agenteval_tui.agents.process.traceback_text import last_place, traceback_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.suites.env_files import env_files
 from agenteval_tui.transcripts.model import ErrorCode, Note, RunError
 from agenteval_tui.transcripts.observed import TEXT_ONLY
-from agenteval_tui.transcripts.traceback import Traceback, raised_words
+from agenteval_tui.transcripts.traceback import Traceback, place_words, raised_words
 
 _SHOWN = 80  # characters of a line that an error repeats
 _TAIL = 2_000  # characters of an output that an error may repeat
+_PLACE_S = 0.5  # how long a program may take to say where it is
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -237,7 +242,7 @@ class CommandAgent:
             yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
             program.write(input_of(request, options))
             program.close_stdin()
-            async with aclosing(self._listen(program, options)) as events:
+            async with aclosing(self._listen(program, options, request)) as events:
                 async for event in events:
                     # Before the last event: what comes after it is no longer read.
                     if isinstance(event, Done | Failed) and program.stderr:
@@ -276,7 +281,9 @@ class CommandAgent:
         # A Python program would keep its events in a buffer until it ends.
         return {"PYTHONUNBUFFERED": "1", **self._setup.env, **options.env}
 
-    async def _listen(self, program: Program, options: CommandOptions) -> AsyncGenerator[AgentEvent, None]:
+    async def _listen(
+        self, program: Program, options: CommandOptions, request: AgentRequest
+    ) -> AsyncGenerator[AgentEvent, None]:
         reader = OutputReader(options.output, int(options.max_reply_mb * 1_000_000))
         name = argv_of(options.command, options.shell)[0] if not options.shell else "the command"
         wait_s, what = options.timeouts.first_token, "gave no sign"
@@ -300,8 +307,16 @@ class CommandAgent:
             if not await program.exited(wait_s):
                 raise TimeoutError
         except TimeoutError:
-            yield Failed(silence_error(self._said(f"{name} {what} for {wait_s:g} s", program, options)))
+            words = program.stderr  # without the stack that is asked for
+            place = await self._last_place(program, options)
+            sentence = f"{name} {what} for {wait_s:g} s{place_words(place)}"
+            silence = silence_error(with_last_words(sentence, words, self._env(options)))
+            yield Failed(replace(silence, traceback=place))
             return
+        except asyncio.CancelledError:
+            if request.last_place.wanted:
+                request.last_place.traceback = await self._last_place(program, options)
+            raise
         except OutputError as error:
             # How it ended says more than half a line at its end.
             broken = error.cut_off and await program.exited(GRACE_S) and program.returncode != 0
@@ -335,6 +350,22 @@ class CommandAgent:
         else:
             message = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
             yield Failed(RunError.told("protocol", message, _NO_ANSWER, ErrorCode.NO_ANSWER))
+
+    async def _last_place(self, program: Program, options: CommandOptions) -> Traceback | None:
+        """Where a Python program is, if its requests are recorded: our `sitecustomize` is in it then."""
+        python = await asyncio.to_thread(python_that_catches, program.pid, signal.SIGQUIT)
+        if python is None:
+            return None
+        before = program.written.size
+        with suppress(ProcessLookupError):
+            os.kill(python, signal.SIGQUIT)
+        # How long a stack is, nobody says: it is whole once nothing more comes.
+        size, stop = before, time.monotonic() + _PLACE_S
+        while (program.written.size == before or program.written.size > size) and time.monotonic() < stop:
+            size = program.written.size
+            await asyncio.sleep(_PLACE_S / 10)
+        place = last_place(program.written.text(before), self._folder(options))
+        return traceback_without_secrets(place, self._env(options))
 
     def _remedy(self, words: str, traceback: Traceback | None, options: CommandOptions) -> str:
         env, raised = self._env(options), None if traceback is None else traceback.exceptions[0]

@@ -16,6 +16,7 @@ from msgspec import Struct
 _PROC = Path("/proc")
 _PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=,lstart=")
 _PS_S = 5.0
+_CAUGHT = re.compile(r"^SigCgt:\t([0-9a-f]+)$", re.MULTILINE)
 _PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
 
@@ -74,6 +75,23 @@ def work_of(pid: int) -> float | None:
     if own is None:
         return None
     return own + sum(filter(None, (_processor_s(process.pid) for process in descendants([pid]))))
+
+
+def python_that_catches(pid: int, number: signal.Signals) -> int | None:
+    """The first Python of a process and all that it started that does something else than to end at a signal; None:
+    there is none, or the system doesn't say it. It reads what the system says of all processes, as `work_of` does."""
+    for each in sorted({pid, *(process.pid for process in descendants([pid]))}):
+        caught = _CAUGHT.search(_read(each, "status"))
+        if caught is not None and int(caught[1], 16) >> (number - 1) & 1 and _executable(each).startswith("python"):
+            return each
+    return None
+
+
+def _executable(pid: int) -> str:
+    try:
+        return (_PROC / str(pid) / "exe").readlink().name
+    except OSError:
+        return ""
 
 
 def _processor_s(pid: int) -> float | None:

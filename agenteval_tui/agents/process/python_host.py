@@ -21,9 +21,9 @@ from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import DRAIN_S, EXIT_S, GRACE_S, Tail, kill_group, start
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.line_splitter import LineSplitter
-from agenteval_tui.agents.process.traceback_text import frames_in_dump
+from agenteval_tui.agents.process.traceback_text import last_place
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.transcripts.traceback import RaisedException, Traceback, traceback_from
+from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 
 _CHILD = Path(__file__).with_name("python_child.py")
 _LIMIT = 16_000_000
@@ -367,10 +367,7 @@ class PythonHost:
             async with asyncio.timeout(_PLACE_S):
                 return traceback_from(await placed)
         # Code of C holds it; what `faulthandler` wrote is there.
-        frames = frames_in_dump(self.program.written.text(before), folder, fatal=False)
-        return (
-            Traceback((RaisedException("TimeLimit", "it was here when its time was over", frames),)) if frames else None
-        )
+        return last_place(self.program.written.text(before), folder)
 
     def tell_readers(self, files: Mapping[str, tuple[str, str]]) -> None:
         """Say which files read the objects of frameworks. Its forks know it, too."""

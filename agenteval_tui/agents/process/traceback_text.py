@@ -93,6 +93,14 @@ def frames_in_dump(text: str, folder: Path, *, fatal: bool) -> tuple[Frame, ...]
     return tuple(reversed(frames[:called]))
 
 
+def last_place(dump: str, folder: Path) -> Traceback | None:
+    """Where a process was when it was asked, from what `faulthandler` wrote then; None if that has no frames."""
+    frames = frames_in_dump(dump, folder, fatal=False)
+    if not frames:
+        return None
+    return Traceback((RaisedException("TimeLimit", "it was here when its time was over", frames),))
+
+
 def _source(file: str, line: int, folder: Path) -> str:
     """The line of a Python file of the project; "" for any other file, whatever a program writes."""
     real = Path(os.path.realpath(file))

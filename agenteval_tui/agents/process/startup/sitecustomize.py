@@ -1,4 +1,5 @@
-"""Leads the requests to models of a Python program to agenteval's proxy, as those of a Python agent are.
+"""Leads the requests to models of a Python program to agenteval's proxy, as those of a Python agent are; and says where
+the program is when its time is over.
 
 This folder is the first of PYTHONPATH where a command is recorded, so each Python that the command starts runs this
 file before the program. Until the program imports an HTTP client, nothing more is loaded. Only the standard library;
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _HERE = __file__.rpartition(os.sep)[0]
+_SIGQUIT = 3  # `signal` would load `enum` in each program
 _CLIENTS = ("httpx", "httpx2", "requests", "aiohttp", "urllib.request", "botocore.httpsession")
 
 
@@ -49,6 +51,15 @@ def _lead_to(proxy: str, network: dict[str, str]) -> Any:
     return clients.begin(proxy, network)
 
 
+def _tell_place() -> None:
+    """From now on, SIGQUIT is answered with the stack: who waits in vain for the program asks where it is."""
+    import faulthandler
+
+    # Windows has no such signal. In a terminal, it is Ctrl+\\, and ends the program.
+    if hasattr(faulthandler, "register") and not os.isatty(2):
+        faulthandler.register(_SIGQUIT, 2, all_threads=False)
+
+
 def _import_the_next() -> None:
     """The `sitecustomize` that the program would have had without this one."""
     own = sys.modules.pop("sitecustomize")
@@ -71,4 +82,5 @@ if __name__ == "sitecustomize":
             if name in sys.modules:  # a file of site-packages has imported it
                 first.find_spec(name)
                 break
+        _tell_place()
     _import_the_next()
