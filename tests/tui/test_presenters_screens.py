@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,10 +24,14 @@ from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.tui.presenters import status_style
+from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
+from agenteval_tui.tui.presenters.completion_rows import completion_lines
 from agenteval_tui.tui.presenters.config_lines import coloured_lines
+from agenteval_tui.tui.presenters.editor_rows import dataset_lines
 from agenteval_tui.tui.presenters.evidence_pane import looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind, marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
@@ -46,10 +51,12 @@ from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
 from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
+from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.view_lines import wrapped
 from agenteval_tui.tui.styled_text import (
     LONGEST,
     Line,
+    cell_len,
     error_lines,
     labelled,
     longest_that_fits,
@@ -57,6 +64,7 @@ from agenteval_tui.tui.styled_text import (
     plain,
     width_of,
 )
+from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.diagnostics import Diagnostic
 from agenteval_tui.views import model
 from agenteval_tui.views.failure import Miss, failures
@@ -98,6 +106,20 @@ def test_a_config_to_read_is_not_cut() -> None:
     assert "".join(plain(line).strip() + " " for line in lines).split() == config.split()
     assert [style for line in lines for text, style in line if text == '"contains"'] == ["json-key"]
     assert plain(coloured_lines("1" * 9_000, 80)[-1]) == "… 1,000 more characters"
+
+
+def test_columns_have_room_for_wide_letters(tmp_path: Path) -> None:
+    """A column is as many cells wide as its longest text takes, not as many as that has letters."""
+    name = "東京タワーの案内"
+    agents = [Configured(name, {"kind": "demo"}, tmp_path / "agents.yaml", 1)]
+    lines = [
+        AgentRows(agents, {}).line(0, 100, focused=False),
+        *completion_lines([Completion(name, "tool", "", (), 0, 0)], 0, 60),
+        dataset_lines([{"name": name, "n": 1}], "", 60)[1],
+    ]
+    assert [name in plain(line) for line in lines] == [True] * 3
+    entries = result_body(json.dumps({name: 1, "n": 2}, ensure_ascii=False)).text.split("\n")
+    assert {cell_len(line[:-1]) for line in entries} == {cell_len(name) + 2}
 
 
 @given(text=FOREIGN, width=WIDTHS)

@@ -17,6 +17,7 @@ from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import (
     Cell,
     Line,
+    cell_len,
     error_lines,
     fit,
     fit_text,
@@ -46,7 +47,7 @@ class AgentRows:
         self._places = {configured.key: place for place, configured in enumerate(self.agents)}
         names = Counter(agent.name for agent in agents)
         self._of_suites = {agent.key for agent in agents if names[agent.name] > 1}  # a name alone says not which
-        self._names = min(max((len(agent.name) for agent in self.agents), default=0), 26)
+        self._names = min(max((cell_len(agent.name) for agent in self.agents), default=0), 26)
 
     def count(self) -> int:
         """How many rows there are."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agenteval_tui.core.display import displayable, one_line
-from agenteval_tui.tui.styled_text import Line, fit, fit_text, left, pad, wrap
+from agenteval_tui.tui.styled_text import Line, cell_len, fit, fit_text, left, pad, wrap
 from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.hover import Hover
 
@@ -31,7 +31,7 @@ def completion_lines(items: Sequence[Completion], chosen: int, room: int) -> lis
     visible = items[first : first + MOST_ROWS]
     labels = [one_line(item.label, 80) for item in visible]
     width = min(room, WIDEST)
-    name_width = min(max(len(label) for label in labels), max(width - 14, 8))
+    name_width = min(max(map(cell_len, labels)), max(width - 14, 8))
     lines: list[Line] = []
     for number, (item, label) in enumerate(zip(visible, labels, strict=True), first):
         mark = ("› ", "bold accent") if number == chosen else ("  ", "")

@@ -15,7 +15,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of
-from agenteval_tui.tui.styled_text import Cell, Line, fit, hanging, indented, left, paragraph, spread
+from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, hanging, indented, left, paragraph, spread
 
 EDITED = "●" if UNICODE else "*"
 """Beside what is not saved."""
@@ -215,7 +215,7 @@ def dataset_lines(rows: Sequence[Mapping[str, Any]], error: str, width: int) -> 
     visible = columns[:PREVIEW_COLUMNS]
     room = max((width - 2 * len(visible)) // max(len(visible), 1), 4)
     wide = {
-        name: min(max([len(one_line(name, room)), *(len(one_line(_cell(row.get(name)), room)) for row in rows)]), room)
+        name: min(max(cell_len(one_line(text, room)) for text in (name, *(_cell(row.get(name)) for row in rows))), room)
         for name in visible
     }
     more: Cell = (f"+{len(columns) - len(visible)}" if len(columns) > len(visible) else "", "dim")

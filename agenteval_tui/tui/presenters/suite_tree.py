@@ -14,7 +14,19 @@ from agenteval_tui.history.records import CriterionSummary, TestSummary
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.test_status import counted, last_outcomes, outcome_of, recent_rate, sort_weight
-from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, fit_text, left, pad, right, spread, width_of
+from agenteval_tui.tui.styled_text import (
+    Cell,
+    Line,
+    cell_len,
+    fit,
+    fit_reason,
+    fit_text,
+    left,
+    pad,
+    right,
+    spread,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview, SuiteOverview
@@ -109,7 +121,7 @@ class SuiteTree:
         if self._asked is not self.query:
             self._asked, self._folded_found = self.query, set()
         self.rows = []
-        self._longest = 0  # characters of a test's id
+        self._longest = 0  # cells of a test's id
         suites = list(self.overview.suites)
         if self.worst_first:
             suites.sort(
@@ -125,7 +137,7 @@ class SuiteTree:
             self.rows.append(top)
             if not self.is_open(top):
                 continue
-            self._longest = max(self._longest, *(len(test.id) for test in tests), 0)
+            self._longest = max(self._longest, *(cell_len(test.id) for test in tests), 0)
             for test in tests:
                 node = Node("test", suite, test)
                 self.rows.append(node)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from agenteval_tui.tui.presenters.arguments import Body, Fold, Writer
+from agenteval_tui.tui.styled_text import cell_len
 
 LONGEST = 100_000
 """Characters of a result that is formatted; a longer one is shown as it came."""
@@ -39,12 +40,12 @@ def result_body(text: str) -> Body:
     if not entries or len(entries) > _MOST_KEYS:
         return Body(text)
     writer = Writer()
-    width = min(max(len(key) for key, _ in entries), _KEY)
+    width = min(max(cell_len(key) for key, _ in entries), _KEY)
     for number, (key, item) in enumerate(entries):
         writer.add("\n" if number else "", "")
         start = writer.size
         writer.add(key, "json-key")
-        writer.add(" " * (width - len(key) + 2), "")
+        writer.add(" " * (width - cell_len(key) + 2), "")
         _write(writer, key, item)
         writer.body.places.setdefault(key, (start, writer.size))
     return writer.done()

@@ -77,7 +77,7 @@ class SelectScreen(Sheet["str | None"]):
             for choice in self._choices
             if all(word in f"{choice[1]} {choice[2]}".lower() for word in query_words)
         ]
-        wide = self._wide = min(max((len(choice[1]) for choice in matching), default=0), 34)
+        wide = self._wide = min(max((cell_len(choice[1]) for choice in matching), default=0), 34)
         rows = Rows(matching, partial(_line, wide=wide), lambda choice: choice[0])
         view = self.query_one("#choices", VirtualList)
         view.set_source(rows, keep_key=keep or (self._value if not words else ""))
