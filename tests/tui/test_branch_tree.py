@@ -54,6 +54,19 @@ def test_many_branches_are_listed_in_part() -> None:
     assert TreeRows(divergence(*ways), frozenset({rows.key(8)})).count() == 30
 
 
+def test_the_details_say_how_much_they_leave_out() -> None:
+    chain = tuple(call("step", n=n) for n in range(90))
+    found = divergence((True, (*chain, answer("yes"))), (False, (*chain, answer("no " * 2_000))))
+    _, fold, _, _, long_answer = TreeRows(found).rows
+    assert [plain(line).strip() for line in detail_lines(found, fold, 80)][59:61] == [
+        "61 ▸ step  n=60",
+        "… 28 more steps",
+    ]
+    assert [plain(line).strip() for line in detail_lines(found, long_answer, 80)][61] == "… 17 more lines"
+    # The runs of a step are told with it.
+    assert "1 run" in plain(detail_lines(found, long_answer, 80)[63])
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize("width", [12, 40, 100])
 def test_hostile_texts_stay_displayable_and_within_the_width(width: int) -> None:

@@ -81,10 +81,9 @@ class TreeRows:
         """Row `index`."""
         row = self.rows[index]
         start: list[Cell] = [(right(f"{row.node.depth:,}", 4), "dim"), ("  ", ""), (row.margin, "dim")]
-        nodes = row.hidden or (row.node,)
+        nodes = nodes_of(row)
         if row.chain:
             start.append((f"{DOTS} {count(len(row.hidden), 'step')} that all runs took", "dim"))
-            nodes = row.hidden[:1]
         elif row.hidden:
             start.append((f"{DOTS} {len(row.hidden):,} other ways", "dim"))
         else:
@@ -128,14 +127,16 @@ def head_lines(divergence: Divergence, width: int) -> list[Line]:
 
 def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]:
     """A step in full, and the runs that took it."""
-    nodes = row.hidden[:1] if row.chain else (row.hidden or (row.node,))
-    lines: list[Line] = []
-    for node in row.hidden[:_DETAIL_ROWS] if row.hidden else (row.node,):
-        if row.hidden:
-            lines.append(fit(((f" {node.depth:>3} ", "dim"), *step_cells(node)), width))
-        else:
-            lines += _step_lines(node, width)
-    lines.append(())
+    nodes = nodes_of(row)
+    hidden = [fit(((f" {node.depth:>3} ", "dim"), *step_cells(node)), width) for node in row.hidden[:_DETAIL_ROWS]]
+    lines = [
+        *(
+            _limited(hidden, "step" if row.chain else "way", len(row.hidden))
+            if hidden
+            else _step_lines(row.node, width)
+        ),
+        (),
+    ]
     runs = [run for node in nodes for run in node.runs]
     title = count(len(runs), "run")
     passed, failed = sum(node.passed for node in nodes), sum(node.failed for node in nodes)
@@ -145,6 +146,12 @@ def detail_lines(divergence: Divergence, row: TreeRow, width: int) -> list[Line]
     if len(runs) > _LISTED:
         lines.append(((f"  … {len(runs) - _LISTED:,} more", "dim"),))
     return wrap_to(lines, width)
+
+
+def _limited(lines: Sequence[Line], noun: str, number: int) -> list[Line]:
+    """The first of a `number` of lines, and how many are left out."""
+    more = number - _DETAIL_ROWS
+    return [*lines[:_DETAIL_ROWS], *([((f" … {count(more, f'more {noun}')}", "dim"),)] if more > 0 else ())]
 
 
 def nodes_of(row: TreeRow) -> Sequence[Node]:
@@ -218,7 +225,7 @@ def _step_lines(node: Node, width: int) -> list[Line]:
     head = f" step {node.depth:,}"
     if act.kind == "call":
         body = call_body(act.name, act.arguments)
-        rows = lay_out(
+        laid_out = lay_out(
             body.text,
             0,
             len(body.text),
@@ -226,11 +233,13 @@ def _step_lines(node: Node, width: int) -> list[Line]:
             ranges=[Range(*style) for style in body.styles],
             limit=_DETAIL_ROWS,
         )
-        return [((f"{head}  tool call", "dim"),), *(((" ", ""), *row.cells) for row in rows)]
-    if act.kind == "answer":
-        return [((f"{head}  answer", "dim"),), *paragraph(act.text, width - 1, "", 1)[:_DETAIL_ROWS]]
-    if act.kind in ("asked", "context"):
-        return [((f"{head}  request", "dim"),), *paragraph(asked_text(act), width - 1, "", 1)[:_DETAIL_ROWS]]
+        more = len(body.text) - laid_out[-1].end
+        left_out: list[Line] = [((f" … {count(more, 'more character')}", "dim"),)] if more > 0 else []
+        return [((f"{head}  tool call", "dim"),), *(((" ", ""), *row.cells) for row in laid_out), *left_out]
+    if act.kind in ("answer", "asked", "context"):
+        name, words = ("answer", act.text) if act.kind == "answer" else ("request", asked_text(act))
+        rows = paragraph(words, width - 1, "", 1)
+        return [((f"{head}  {name}", "dim"),), *_limited(rows, "line", len(rows))]
     if act.kind == "error":
         return [((f"{head}  error", "dim"),), *paragraph(f"{act.name}: {act.text}", width - 1, "error", 1)]
     return [((f"{head}  the run ends without an answer", "dim"),)]
