@@ -62,6 +62,7 @@ class ShrinkController(AskingController):
         question, shrunk = self.question, self.shrunk
         if question is None or shrunk is None or self._oracle is None or not shrunk.removed or self.saved:
             return None
+        self.error = None
         row = question.run
         about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
             f": {question.criterion}." if question.criterion else "."

@@ -72,6 +72,23 @@ def test_a_sheet_that_met_a_bug_asks_no_more(failed: tuple[Path, Path, str], mon
         assert not controller.running
 
 
+def test_what_kept_a_case_from_being_saved_is_not_told_behind_the_case(failed: tuple[Path, Path, str]) -> None:
+    suites, db, run = failed
+    path = suites / "support.suite.yaml"
+    text = path.read_text("utf-8")
+    with Store.open(db) as store:
+        controller = ShrinkController(store, run)
+        controller.read()
+        controller.begin()
+        controller.run()
+        path.unlink()
+        assert controller.save() is None
+        assert controller.error is not None
+        path.write_text(text, "utf-8")
+        assert controller.save() == path
+        assert (controller.error, controller.saved) == (None, "saved as test order-status-small of support.suite.yaml")
+
+
 async def test_a_sheet_that_another_screen_takes_away_stops_asking(
     failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
