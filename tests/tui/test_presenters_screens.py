@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.overview import Overview, overview
+from agenteval_tui.analysis.raised import Raised
 from agenteval_tui.analysis.run_facts import RunFacts
 from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.core.display import displayable
@@ -26,12 +27,14 @@ from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
+from agenteval_tui.transcripts.traceback import Traceback
 from agenteval_tui.tui.presenters import status_style
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.completion_rows import completion_lines
 from agenteval_tui.tui.presenters.config_lines import coloured_lines
 from agenteval_tui.tui.presenters.editor_rows import dataset_lines
+from agenteval_tui.tui.presenters.error_lines import raised_lines
 from agenteval_tui.tui.presenters.evidence_pane import looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind, marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
@@ -120,6 +123,15 @@ def test_columns_have_room_for_wide_letters(tmp_path: Path) -> None:
     assert [name in plain(line) for line in lines] == [True] * 3
     entries = result_body(json.dumps({name: 1, "n": 2}, ensure_ascii=False)).text.split("\n")
     assert {cell_len(line[:-1]) for line in entries} == {cell_len(name) + 2}
+
+
+def test_what_a_probe_printed_before_it_raised_is_not_cut() -> None:
+    """Nothing else of the run has it."""
+    printed = "the order W1042 is in the table of orders, but its customer is not in the table of customers"
+    raised = Raised("probe", "orders", Traceback(()), output=f"counting\n{printed}")
+    lines, _ = raised_lines(None, [raised], 40)
+    check(lines, 40)
+    assert printed in " ".join(" ".join(map(plain, lines)).split())
 
 
 @given(text=FOREIGN, width=WIDTHS)

@@ -57,7 +57,7 @@ def raised_lines(
         add(each.traceback, number)
         if each.output:
             lines += [(), (("  printed:", "dim"),)]
-            lines += [fit((("    ", ""), (one_line(text), "")), width) for text in each.output.splitlines()]
+            lines += [row for text in each.output.splitlines() for row in paragraph(one_line(text), width, "", 4)]
     return lines, rows
 
 
