@@ -68,12 +68,13 @@ class PaidRequests(Protocol):
         ...
 
 
-class LastPlace(Struct):
-    """Where the code of a run was when its time was over. `wanted`: the run is ended now for that reason; an agent that
-    sees its code then says where it is."""
+class CutOff(Struct):
+    """What an agent leaves of a run that is ended from outside: what its models were asked by then, and where its code
+    was. `late`: the run's time is over; an agent that sees its code then says where it is."""
 
-    wanted: bool = False
+    late: bool = False
     traceback: Traceback | None = None
+    captured: Captured | None = None
 
 
 class AgentRequest(Struct, frozen=True):
@@ -91,7 +92,7 @@ class AgentRequest(Struct, frozen=True):
     off, and keeps as it goes; None: nothing is kept. `recorded`: what answers its requests to models in place of the
     servers; None: the servers do, or the agent's own cassette. `workdir`: the folder of its own that the run works in;
     None: it has none. `proxy`: the address of the proxy by way of which it asks its models; "": there is none.
-    `last_place`: for an agent that sees its code to fill when it is cancelled.
+    `cut_off`: for the agent to fill when it is cancelled.
     """
 
     messages: tuple[Message, ...]
@@ -108,7 +109,7 @@ class AgentRequest(Struct, frozen=True):
     recorded: RecordedAnswers | None = None
     workdir: Path | None = None
     proxy: str = ""
-    last_place: LastPlace = field(default_factory=LastPlace)
+    cut_off: CutOff = field(default_factory=CutOff)
 
     @property
     def has_answers(self) -> bool:

@@ -306,7 +306,7 @@ class RunAttempts:
         error = self._error
         # What ended the run from outside stands before what the agent said when it was ended.
         if self.stop == "timeout":
-            limit, last_place = f"{self.plan.timeout_s:g} s", self.request.last_place.traceback
+            limit, last_place = f"{self.plan.timeout_s:g} s", self.request.cut_off.traceback
             was = place_words(last_place)
             message = f"the run did not end within {limit}" + (f"; it was{was}" if was else "")
             fix = f"{'see what takes so long there, or ' if was else ''}raise `timeout` of the test"
@@ -560,6 +560,10 @@ class RunAttempts:
             self._error = RunError.told("exception", f"the agent raised {type(error).__name__}: {text}")
             return Failed(self._error)
         finally:
+            # What it did before it was cancelled.
+            if (captured := request.cut_off.captured) is not None:
+                recorder.apply(captured)
+                self._keep_tape(captured)
             self._asked_before, self._asks_bytes = None, 0
             # Also after a failure or a cancellation: requests of other runs wait for this room.
             if self.room is not None:
@@ -608,8 +612,7 @@ class RunAttempts:
             elif kind is Captured:
                 if not cast(Captured, event).beside:
                     self._show(cast(Captured, event).transcript)
-                tape = list(cast(Captured, event).tape)
-                self.tape = tuple(self._withheld.data(tape) if self._withheld else tape)
+                self._keep_tape(cast(Captured, event))
             elif kind is Recorded:
                 self._replayed(cast(Recorded, event).transcript)
             else:
@@ -623,6 +626,10 @@ class RunAttempts:
             )
             return Failed(self._error)
         return None
+
+    def _keep_tape(self, captured: Captured) -> None:
+        tape = list(captured.tape)
+        self.tape = tuple(self._withheld.data(tape) if self._withheld else tape)
 
     # What is not its time
 

@@ -118,7 +118,7 @@ class RunCompletion:
             return
         # The reason before the cancel: the worker tells by it that only this run ends, and goes on with the next one.
         attempts.stop, attempts.stopped_by = reason, error
-        attempts.request.last_place.wanted = reason == "timeout"
+        attempts.request.cut_off.late = reason == "timeout"
         task.cancel()
         attempts.timer = task.get_loop().call_later(self._grace_s, self._give_up, attempts)
 

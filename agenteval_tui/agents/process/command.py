@@ -314,8 +314,8 @@ class CommandAgent:
             yield Failed(replace(silence, traceback=place))
             return
         except asyncio.CancelledError:
-            if request.last_place.wanted:
-                request.last_place.traceback = await self._last_place(program, options)
+            if request.cut_off.late:
+                request.cut_off.traceback = await self._last_place(program, options)
             raise
         except OutputError as error:
             # How it ended says more than half a line at its end.

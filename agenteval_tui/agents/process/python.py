@@ -283,8 +283,8 @@ class PythonAgent:
             silence = silence_error(with_last_words(sentence, words, self._environment(options)))
             yield Failed(replace(silence, traceback=last_place))
         except asyncio.CancelledError:
-            if request.last_place.wanted:
-                request.last_place.traceback = await self._last_place(host, options)
+            if request.cut_off.late:
+                request.cut_off.traceback = await self._last_place(host, options)
             raise
         except AgentevalError as error:
             yield Failed(RunError.told("protocol", error.what, error.fix))

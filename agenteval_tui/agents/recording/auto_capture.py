@@ -98,6 +98,7 @@ class AutoCapturingAgent:
         finally:
             del self._open[run.secret]
             if not has_ended and (proxy := self._started_proxy()) is not None:
+                request.cut_off.captured = proxy.captured(run)
                 proxy.cut(run)
 
     async def check(self, thorough: bool = False) -> CheckReport:

@@ -129,7 +129,10 @@ class CapturingAgent:
                 proxy.shut(session)
                 proxy.alone = None
                 if not has_ended:  # it was stopped: what servers answered is kept all the same
-                    self._take_new(request, session, session.exchanges())
+                    exchanges = session.exchanges()
+                    self._take_new(request, session, exchanges)
+                    if exchanges:
+                        request.cut_off.captured = captured_of(exchanges, session, answers=self._answers)
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """As the agent itself says; and whether its cassette can be read."""
@@ -265,15 +268,11 @@ class CapturingAgent:
         new = self._take_new(request, session, exchanges)
         if not exchanges:
             return [*usage, Noted(NOTHING_SEEN if isinstance(end, Done) else _FAILED_FIRST), end]
-        transcript = transcript_of(exchanges)
-        transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
-        if session.stopped.is_set():  # the request that it waits for has no answer
-            exchanges = exchanges[: session.missed_at]
-        cassette = Cassette(tuple([exchange for exchange in exchanges if not exchange.refused]))
-        tape = tuple(documents(cassette)) if cassette.exchanges else ()
+        captured = captured_of(exchanges, session, answers=self._answers)
+        transcript = captured.transcript
         # What nobody has answered yet was broken off: what had come of it may say what it used.
         cut = tuple([exchange for number, exchange in enumerate(new, start) if number not in counted])
-        events: list[AgentEvent] = [*used, *usage_of(cut, self._cost), Captured(transcript, tape, self._answers)]
+        events: list[AgentEvent] = [*used, *usage_of(cut, self._cost), captured]
         if request.recorded is not None and session.over_limit is not None:
             return [*events, Failed(over_limit(session))]
         # Also where the agent ended well: it may have gone on without the answer, and that is no run of this cassette.
@@ -312,6 +311,16 @@ class CapturingAgent:
         new = [entry for entry in session.ended(self._told.get(request.run, 0)) if entry[0] not in counted]
         counted.update(number for number, _ in new)
         return usage_of([exchange for _, exchange in new], self._cost)
+
+
+def captured_of(exchanges: tuple[Exchange, ...], session: Session, *, answers: bool) -> Captured:
+    """The requests of a run. `answers`: the last text of the model is its answer."""
+    transcript = transcript_of(exchanges)
+    transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
+    if session.stopped.is_set():  # the request that it waits for has no answer
+        exchanges = exchanges[: session.missed_at]
+    cassette = Cassette(tuple([exchange for exchange in exchanges if not exchange.refused]))
+    return Captured(transcript, tuple(documents(cassette)) if cassette.exchanges else (), answers)
 
 
 def _has_answered(error: RunError, transcript: Transcript) -> bool:

@@ -12,6 +12,7 @@ from agenteval_tui.agents.base import AgentEvent, Captured
 from agenteval_tui.agents.recording.capture import known_prices, not_recorded, over_limit, usage_of
 from agenteval_tui.agents.recording.cassette import Cassette, documents
 from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.open_run import OpenRun
@@ -37,23 +38,37 @@ class RunProxy:
     async def recorded(self, run: OpenRun) -> list[AgentEvent]:
         """What this turn of the run asked, as events. What the agent says itself of its usage counts alone."""
         session = self._sessions.get(run.secret)
-        # Some requests went past the proxy: what it has is not the whole run, and would be a wrong one.
-        if session is None or session.has_stepped_aside:
+        if session is None:
             return []
         if not run.stopped.is_set():
             await session.settle()
-        exchanges = session.exchanges()
-        if run.stopped.is_set():  # the request that it waits for has no answer
-            exchanges = exchanges[: session.missed_at]
+        exchanges = self._exchanges(session, run)
         new, run.before = exchanges[run.before :], len(exchanges)
+        captured = self.captured(run)
+        if captured is None:
+            return []
+        return [*([] if run.tells_usage else usage_of(new, self._cost)), captured]
+
+    def captured(self, run: OpenRun) -> Captured | None:
+        """What the run has asked by now; None where that is not all of it."""
+        session = self._sessions.get(run.secret)
+        # Some requests went past the proxy: what it has is not the whole run, and would be a wrong one.
+        if session is None or session.has_stepped_aside:
+            return None
+        exchanges = self._exchanges(session, run)
         tape = tuple([exchange for exchange in exchanges if not exchange.refused])
         # Calls of MCP servers alone are not the whole run: its model was asked past us, or it has none.
         if all(is_mcp(exchange.question) for exchange in tape):
-            return []
+            return None
         transcript = transcript_of(exchanges)
         transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
-        events: list[AgentEvent] = [] if run.tells_usage else usage_of(new, self._cost)
-        return [*events, Captured(transcript, tuple(documents(Cassette(tape))), beside=True)]
+        return Captured(transcript, tuple(documents(Cassette(tape))), beside=True)
+
+    @staticmethod
+    def _exchanges(session: Session, run: OpenRun) -> tuple[Exchange, ...]:
+        exchanges = session.exchanges()
+        # The request that a stopped run waits for has no answer.
+        return exchanges[: session.missed_at] if run.stopped.is_set() else exchanges
 
     def not_recorded(self, run: OpenRun) -> RunError:
         """Why a run ended that was stopped by a request that is not recorded."""
