@@ -271,6 +271,21 @@ def test_what_inspect_says_of_a_failed_run(ran: tuple[Path, Store]) -> None:
     assert "Toolname:" in text
 
 
+def test_a_run_that_only_its_score_failed_is_not_said_to_pass_today(ran: tuple[Path, Store]) -> None:
+    """All its criteria passed, and together they did not reach the threshold of the test."""
+    store = ran[1]
+    row = next(row for row in store.run_rows(store.run_ids()) if row.status == "passed")
+    bench = Workbench.open(store, row.id)
+    results = [replace(result, score=0.7) for result in bench.judge_all()]
+    bench.run = replace(row, status="failed", score=0.7)
+    left, _ = run_header(bench, results, RunFacts(pass_threshold=0.8), 100)
+    assert "score 0.70, below 0.8" in plain(left)
+    assert "today" not in plain(left)
+    line = plain(reason_line(bench, results[0], results, 80, 0.8))
+    assert line == "✗ score 0.70 is below the test's threshold 0.8"
+    assert "passed" in plain(reason_line(bench, results[0], results, 80))
+
+
 @pytest.mark.parametrize("status", ["queued", "running", "grading"])
 def test_a_run_that_has_not_ended_is_not_judged(ran: tuple[Path, Store], status: str) -> None:
     row = next(row for row in ran[1].run_rows(ran[1].run_ids()) if row.test_id == "order-status")

@@ -8,10 +8,11 @@ from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import short_dollars, short_duration, token_count
+from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.grade import not_made, verdict_of
-from agenteval_tui.grading.results import CriterionResult
-from agenteval_tui.grading.sentences import not_made_sentence
+from agenteval_tui.grading.results import CriterionResult, Verdict
+from agenteval_tui.grading.sentences import not_made_sentence, verdict_sentence
 from agenteval_tui.tui.presenters.status_style import glyph, mark, token, word, word_of_run
 from agenteval_tui.tui.presenters.view_lines import cell
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, longest_that_fits, width_of
@@ -45,6 +46,9 @@ def run_header(
     run = bench.run
     of = f" of {run_facts.repetitions}" if run_facts.repetitions >= run.repetition and run_facts.repetitions > 1 else ""
     how = f"score {run.score:.2f}" if run.score is not None else word_of_run(run.status, run.why)
+    verdict = _verdict_now(run.status, results, run_facts.pass_threshold)
+    if verdict is not None and verdict.code == Code.THRESHOLD and run.status == "failed":
+        how += f", below {run_facts.pass_threshold:g}"
     end: Line = ((f"  run {run.repetition}{of}", ""), (f"   {how}", "dim"))
     name: Line = ((one_line(run.test_id), "bold"),)
     if run.variation:
@@ -95,7 +99,8 @@ def _notes(
     status = bench.run.status
     notes: list[Cell] = []
     if in_a_file and (differs := agreement(status, results, run_facts.pass_threshold, edited=edited)):
-        notes.append((differs, token(_outcome_now(status, results, run_facts.pass_threshold))))
+        verdict = _verdict_now(status, results, run_facts.pass_threshold)
+        notes.append((differs, token(verdict.outcome if verdict is not None else status)))
     if status in ("passed", "failed") and (missing := not_made_sentence(not_made(results))):
         notes.append((missing, "error"))
     if labels := list(last_labels(run_facts.labels).values()):
@@ -112,15 +117,15 @@ def agreement(
     stored: str, results: Sequence[CriterionResult], pass_threshold: float | None = None, *, edited: bool = False
 ) -> str:
     """What to say when the stored outcome and the one under the criteria as they are now differ; "" otherwise."""
-    now = _outcome_now(stored, results, pass_threshold)
+    verdict = _verdict_now(stored, results, pass_threshold)
     what = "your edit" if edited else "today's criteria"
-    return "" if now == stored else f"graded with {what}: {word(now)}"
+    return "" if verdict is None or verdict.outcome == stored else f"graded with {what}: {word(verdict.outcome)}"
 
 
-def _outcome_now(stored: str, results: Sequence[CriterionResult], pass_threshold: float | None) -> str:
-    """The run's outcome under these results; `stored` where they decide nothing."""
+def _verdict_now(stored: str, results: Sequence[CriterionResult], pass_threshold: float | None) -> Verdict | None:
+    """The run's verdict under these results; None where they decide nothing."""
     own = [result for result in results if not result.source and not result.derived]
-    return verdict_of(own, pass_threshold).outcome if own and stored in ("passed", "failed") else stored
+    return verdict_of(own, pass_threshold) if own and stored in ("passed", "failed") else None
 
 
 def reason_line(
@@ -128,11 +133,13 @@ def reason_line(
     result: CriterionResult | None,
     results: Sequence[CriterionResult],
     width: int,
+    pass_threshold: float | None = None,
     *,
     edited: bool = False,
 ) -> Line:
     """Why the run did not pass, in one line: why it ended, else the chosen criterion's reason, else that of the first
-    one that did not pass. Of one that passes: that it did not before it was graded now; () where it did."""
+    one that did not pass, else that its score is below the test's `pass_threshold`. Of one that passes: that it did not
+    before it was graded now; () where it did."""
     error = bench.transcript.error
     if error is not None:
         return fit((mark("error"), (f" {error.kind}: {one_line(error.message)}", "")), width)
@@ -147,7 +154,10 @@ def reason_line(
                 compared = miss_lines(miss, width - cell_len(sign[0]))
                 lines = compared if miss.looks_equal else [*lines, *compared]
             return longest_that_fits([(sign, *line) for line in lines], width)
-    now = agreement(bench.run.status, results, edited=edited)
+    verdict = _verdict_now(bench.run.status, results, pass_threshold)
+    if verdict is not None and verdict.code == Code.THRESHOLD:
+        return fit((mark("failed"), (f" {verdict_sentence(verdict)}", "")), width)
+    now = agreement(bench.run.status, results, pass_threshold, edited=edited)
     return fit((mark("passed"), (f" {now}", "")), width) if now and results else ()
 
 

@@ -445,7 +445,8 @@ class InspectScreen(FrameScreen):
         # Titles of panes, which name the decisive step, are not shown here.
         decisive = self.transcript.decisive
         room = width - 2 - (width_of(decisive) + 2 if decisive else 0)
-        line = reason_line(state.bench, state.result, state.results, room, edited=state.is_unsaved)
+        threshold = state.facts.pass_threshold if state.facts is not None else None
+        line = reason_line(state.bench, state.result, state.results, room, threshold, edited=state.is_unsaved)
         return [spread(((" ", ""), *line), (*decisive, (" ", "")) if decisive else (), width)] if line else []
 
     def _draw_tabs(self) -> None:
