@@ -15,7 +15,8 @@ from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import draft_path
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.connections import READING_TRIES, connect_to_look
 from agenteval_tui.history.errors import HistoryError, explain
 from agenteval_tui.history.lock_wait import retry_while_locked
@@ -110,7 +111,7 @@ class _Move(Operation):
 
     def prepare(self) -> None:
         """The paths as they are stored."""
-        self.old, self.new = clean(self.old), clean(self.new)
+        self.old, self.new = storable(self.old), storable(self.new)
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> MoveResult:
         """Rename the suites; tests that exist under both names become one."""
@@ -141,7 +142,7 @@ class _Move(Operation):
             was = json.loads(keys)
             now = [_moved_key(key, self.old, self.new) for key in was]
             # A root of a repository may lie above what was moved: it is looked for where the suites are now.
-            belongs = clean(project_of_keys(now)) if now != was else _moved_key(project, self.old, self.new)
+            belongs = storable(project_of_keys(now)) if now != was else _moved_key(project, self.old, self.new)
             if now != was or belongs != project:
                 connection.execute(
                     "UPDATE executions SET suite_keys = ?, project = ? WHERE id = ?",

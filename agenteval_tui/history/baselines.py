@@ -16,8 +16,8 @@ from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history import tombstones
-from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.writer import History, Operation, Totals
@@ -141,7 +141,7 @@ class _SetExecution(Operation):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> BaselineSet:
         """Set it for each test that has a decided run."""
         execution_row = connection.execute(
-            "SELECT id, kind, status, owner FROM executions WHERE uid = ?", (clean(self.execution_id),)
+            "SELECT id, kind, status, owner FROM executions WHERE uid = ?", (storable(self.execution_id),)
         ).fetchone()
         if execution_row is None:
             raise AgentevalError(f"there is no execution {self.execution_id}", fix="see agenteval history")
@@ -158,7 +158,7 @@ class _SetExecution(Operation):
             (*_TELLING, execution_row[0]),
         ).fetchall()
         if self.tests is not None:
-            keys = {(clean(suite), clean(test)) for suite, test in self.tests}
+            keys = {(storable(suite), storable(test)) for suite, test in self.tests}
             rows = [row for row in rows if (row[0], row[1]) in keys]
         telling = [row for row in rows if row[3]]
         if not telling:
@@ -168,7 +168,7 @@ class _SetExecution(Operation):
                 else f"execution {self.execution_id} has no run of these tests that passed or failed",
                 fix="choose one whose agent answered",
             )
-        _put(connection, [(row[2], execution_row[0], None, clean(self.who), self.at_ms) for row in telling])
+        _put(connection, [(row[2], execution_row[0], None, storable(self.who), self.at_ms) for row in telling])
         return BaselineSet(
             tuple((row[0], row[1]) for row in telling), tuple((row[0], row[1]) for row in rows if not row[3])
         )
@@ -184,7 +184,7 @@ class _SetRun(Operation):
         row = connection.execute(
             "SELECT s.key, t.test_id, t.id, r.id, r.status, r.superseded FROM runs r JOIN tests t ON t.id = r.test"
             " JOIN suites s ON s.id = t.suite WHERE r.uid = ?",
-            (clean(self.run_id),),
+            (storable(self.run_id),),
         ).fetchone()
         if row is None:
             raise AgentevalError(f"there is no run {self.run_id}", fix="see agenteval history --runs")
@@ -196,7 +196,7 @@ class _SetRun(Operation):
             raise AgentevalError(
                 f"run {self.run_id} can't be a baseline: it {ended}", fix="choose one that passed or failed"
             )
-        _put(connection, [(test, None, run, clean(self.who), self.at_ms)])
+        _put(connection, [(test, None, run, storable(self.who), self.at_ms)])
         return BaselineSet(((suite, test_id),))
 
 
@@ -206,7 +206,7 @@ class _Clear(Operation):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Delete them, and remember it: another history that still has them does not bring them again."""
         at_ms, removed = now_ms(), 0
-        tests = (None,) if self.tests is None else {(clean(suite), clean(test)) for suite, test in self.tests}
+        tests = (None,) if self.tests is None else {(storable(suite), storable(test)) for suite, test in self.tests}
         for test in tests:
             for rowid, name in tombstones.baseline_names(connection, test).items():
                 tombstones.add_tombstone(connection, "baseline", name, at_ms)

@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import astuple, replace
 
 from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.transcripts.model import (
     Attachment,
@@ -80,13 +81,6 @@ def decoded_json(data: bytes) -> Any:
         return msgspec.json.decode(data)
     except ValueError:
         return json.loads(data)  # which also reads lone surrogates, NaN, and numbers that become infinite
-
-
-def clean(text: str) -> str:
-    """`text` as a column can hold it: a lone surrogate, which UTF-8 has no bytes for, becomes U+FFFD."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def json_text(value: object) -> str:
@@ -558,7 +552,7 @@ def search_document(transcript: Transcript) -> tuple[str, str, str]:
         f"{c.name} {c.arguments if isinstance(c.arguments, str) else ' '.join(_words(c.arguments))}"
         for c in transcript.tool_calls
     ]
-    return clean("\n".join(prompts)), clean("\n".join(answers)), clean("\n".join(tools))
+    return storable("\n".join(prompts)), storable("\n".join(answers)), storable("\n".join(tools))
 
 
 def _words(value: object) -> Iterable[str]:

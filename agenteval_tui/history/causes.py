@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, deciding_line, signatures
-from agenteval_tui.history.blobs import clean, unpack_results, unpack_transcript
+from agenteval_tui.history.blobs import unpack_results, unpack_transcript
 from agenteval_tui.history.bulk_sql import write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.recordings import FORK
@@ -70,7 +71,7 @@ class KeepCauses(Operation):
             connection,
             "WITH new AS ({rows}) UPDATE criterion_results SET cause = new.column3 FROM new"
             " WHERE run = new.column1 AND position = new.column2 AND cause IS NULL",
-            [(run, position, clean(signature)) for run, position, signature in self.rows],
+            [(run, position, storable(signature)) for run, position, signature in self.rows],
         )
 
 
@@ -178,7 +179,7 @@ def first_seen_in(connection: sqlite3.Connection, signatures: Sequence[str]) -> 
         f" WHERE c.cause = w.value AND c.cause > '' AND r.superseded != {FORK} ORDER BY c.run LIMIT 1),"
         " (SELECT min(run) FROM criterion_results WHERE cause = w.value AND cause > ''))"
         " FROM json_each(?) w",
-        (json.dumps([clean(signature) for signature in signatures]),),
+        (json.dumps([storable(signature) for signature in signatures]),),
     )
     return {signature: run for signature, run in rows.fetchall() if run is not None}
 
@@ -209,7 +210,7 @@ def tests_where(connection: sqlite3.Connection, suite_keys: Sequence[str], test_
         "SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite"
         " WHERE (?1 = '[]' OR s.key IN (SELECT value FROM json_each(?1)))"
         " AND (?2 = '[]' OR t.test_id IN (SELECT value FROM json_each(?2)))",
-        (json.dumps([clean(key) for key in suite_keys]), json.dumps([clean(test_id) for test_id in test_ids])),
+        (json.dumps([storable(key) for key in suite_keys]), json.dumps([storable(test_id) for test_id in test_ids])),
     )
     return [row[0] for row in rows.fetchall()]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.records import tokens_in_all
 from agenteval_tui.suites.row_keys import row_case
@@ -88,7 +88,7 @@ def execution_before(connection: sqlite3.Connection, execution_ids: Sequence[str
     """The default execution to compare these with: the newest earlier one in which at least half of their tests have a
     verdict. If there is none, the newest earlier one in which any test has, unless it was imported. Looks at the 50
     newest earlier executions with such a test. None if there is none."""
-    named = json.dumps([clean(execution_id) for execution_id in execution_ids])
+    named = json.dumps([storable(execution_id) for execution_id in execution_ids])
     first, imported = connection.execute(
         "SELECT min(id), min(kind = 'import') FROM executions WHERE uid IN (SELECT value FROM json_each(?))", (named,)
     ).fetchone()
@@ -123,7 +123,7 @@ def compared_runs_of(connection: sqlite3.Connection, execution_id: str) -> list[
     """The runs of an execution in the order of its plan."""
     rows = connection.execute(
         f"{_SELECT} WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) ORDER BY r.position, r.id",
-        (clean(execution_id),),
+        (storable(execution_id),),
     )
     return [_run(row) for row in rows.fetchall()]
 
@@ -134,7 +134,7 @@ def compared_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> lis
     for chunk in batches(run_ids, _CHUNK):
         rows = connection.execute(
             f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))",
-            (json.dumps([clean(run_id) for run_id in chunk]),),
+            (json.dumps([storable(run_id) for run_id in chunk]),),
         )
         by_id.update((row[1], _run(row)) for row in rows.fetchall())
     return [by_id[run_id] for run_id in run_ids if run_id in by_id]

@@ -18,7 +18,8 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.ids import criterion_names
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.recordings import FORK
 
@@ -46,7 +47,7 @@ def versions_of(connection: sqlite3.Connection, suite_key: str, test_id: str, cr
         " CROSS JOIN criteria c ON c.id = o.criterion CROSS JOIN executions e ON e.id = r.execution"
         f" WHERE r.test = {_TEST} AND o.name = ? AND r.superseded != {FORK}"
         " GROUP BY o.criterion ORDER BY max(r.id) DESC",
-        (clean(suite_key), clean(test_id), clean(criterion)),
+        (storable(suite_key), storable(test_id), storable(criterion)),
     )
     return [CriterionVersion(*row) for row in rows.fetchall()]
 
@@ -56,7 +57,7 @@ def criteria_of_test(connection: sqlite3.Connection, suite_key: str, test_id: st
     rows = connection.execute(
         f"SELECT o.name FROM criterion_results o WHERE o.run IN (SELECT r.id FROM runs r WHERE r.test = {_TEST}"
         f" AND r.superseded != {FORK} ORDER BY r.id DESC LIMIT 50) ORDER BY o.run DESC, o.position",
-        (clean(suite_key), clean(test_id)),
+        (storable(suite_key), storable(test_id)),
     )
     return list(dict.fromkeys(row[0] for row in rows.fetchall()))
 
@@ -66,7 +67,7 @@ def tests_named(connection: sqlite3.Connection, test_id: str) -> list[tuple[str,
     rows = connection.execute(
         "SELECT s.key, s.name, t.test_id FROM tests t JOIN suites s ON s.id = t.suite"
         " WHERE t.test_id = ? COLLATE NOCASE ORDER BY (SELECT max(r.id) FROM runs r WHERE r.test = t.id) DESC",
-        (clean(test_id),),
+        (storable(test_id),),
     )
     return rows.fetchall()
 
@@ -84,7 +85,7 @@ def note(
         which = tuple(map(id, specs))
         if which not in written:
             names = criterion_names(str(spec.get("name", "")) for spec in specs)
-            written[which] = [(clean(name), json_text(dict(spec))) for name, spec in zip(names, specs, strict=True)]
+            written[which] = [(storable(name), json_text(dict(spec))) for name, spec in zip(names, specs, strict=True)]
         for digest, (name, text) in zip(hashes, written[which], strict=False):
             texts[test, name, digest] = text
     ids = dict(
@@ -105,7 +106,7 @@ def text_of(
     row = connection.execute(
         "SELECT x.spec FROM criterion_texts x JOIN criteria c ON c.id = x.criterion JOIN tests t ON t.id = x.test"
         " JOIN suites s ON s.id = t.suite WHERE s.key = ? AND t.test_id = ? AND x.name = ? AND c.hash = ?",
-        (clean(suite_key), clean(test_id), clean(criterion), clean(content_hash)),
+        (storable(suite_key), storable(test_id), storable(criterion), storable(content_hash)),
     ).fetchone()
     return None if row is None else json.loads(row[0])
 
@@ -118,16 +119,16 @@ def former_name(
     rows = connection.execute(
         "SELECT o.name, o.criterion, min(r.id), max(r.id) FROM runs r CROSS JOIN criterion_results o ON o.run = r.id"
         f" WHERE r.test = {_TEST} AND o.criterion IS NOT NULL AND r.superseded != {FORK} GROUP BY o.name, o.criterion",
-        (clean(suite_key), clean(test_id)),
+        (storable(suite_key), storable(test_id)),
     ).fetchall()
-    own = sorted((first, version) for name, version, first, _ in rows if name == clean(criterion))
+    own = sorted((first, version) for name, version, first, _ in rows if name == storable(criterion))
     if not own:
         return ""
     first, version = own[0]
     last_version: dict[str, tuple[int, int]] = {}
     for name, former, _, last in rows:
         last_version[name] = max(last_version.get(name, (0, 0)), (last, former))
-    there = {clean(name) for name in (*names_now, criterion)}
+    there = {storable(name) for name in (*names_now, criterion)}
     candidates = [
         (last, name)
         for name, (last, former) in last_version.items()

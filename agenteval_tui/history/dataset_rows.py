@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.records import PlannedRun
 from agenteval_tui.suites.row_keys import ID_COLUMN, content_key, id_in, id_key, number_of, numbered
@@ -55,7 +55,7 @@ def row_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun], tests: S
 
 
 def _keys_of(runs: Sequence[PlannedRun], tests: Sequence[int]) -> list[str]:
-    keys = [clean(run.row_key) for run in runs]
+    keys = [storable(run.row_key) for run in runs]
     without = [
         (test, run.row, place)
         for place, (run, test) in enumerate(zip(runs, tests, strict=True))

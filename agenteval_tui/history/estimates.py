@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.replies import OF_USERS
 
@@ -77,9 +77,9 @@ def figures_of_tests(
     rows = connection.execute(
         _OF_TESTS,
         (
-            clean(suite_key),
-            json.dumps([clean(test) for test in tests]),
-            json.dumps([clean(agent) for agent in agents]),
+            storable(suite_key),
+            json.dumps([storable(test) for test in tests]),
+            json.dumps([storable(agent) for agent in agents]),
             window,
         ),
     ).fetchall()
@@ -90,7 +90,9 @@ def figures_of_agent(connection: sqlite3.Connection, agent: str, window: int) ->
     """The newest `window` ended runs of an agent, whatever was tested, among the newest of the history."""
     newest = connection.execute("SELECT coalesce(max(id), 0) FROM runs").fetchone()[0]
     statement = _OF_AGENT.format(range="id > ?1 AND")
-    return [_figures(row) for row in connection.execute(statement, (newest - _NEAR, clean(agent), window)).fetchall()]
+    return [
+        _figures(row) for row in connection.execute(statement, (newest - _NEAR, storable(agent), window)).fetchall()
+    ]
 
 
 def _figures(row: tuple[Any, ...]) -> RunUsage:

@@ -13,7 +13,8 @@ from typing import ClassVar
 from msgspec import to_builtins
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.suites.commits import Commit, read_commits
@@ -123,9 +124,9 @@ class DescribeExecution(Operation):
         row = connection.execute(
             "UPDATE executions SET name = coalesce(?, name), note = coalesce(?, note) WHERE uid = ? RETURNING id",
             (
-                None if self.name is None else clean(self.name),
-                None if self.note is None else clean(self.note),
-                clean(self.execution_id),
+                None if self.name is None else storable(self.name),
+                None if self.note is None else storable(self.note),
+                storable(self.execution_id),
             ),
         ).fetchone()
         if row is None:
@@ -146,7 +147,10 @@ class KeepCommits(Operation):
         """Keep them. Of an execution that was resumed the first ones stay: that is what its first runs are of."""
         connection.execute(
             "UPDATE executions SET commits = ? WHERE uid = ? AND commits = '{}'",
-            (json_text({commit.repository: to_builtins(commit) for commit in self.commits}), clean(self.execution_id)),
+            (
+                json_text({commit.repository: to_builtins(commit) for commit in self.commits}),
+                storable(self.execution_id),
+            ),
         )
 
 
@@ -194,7 +198,7 @@ def newest_named(
     for condition in ("name != '' AND name = ?", "name != '' AND lower(name) = lower(?)"):
         row = connection.execute(
             f"SELECT max(id) FROM executions WHERE {condition} AND {projects}",
-            (clean(name.strip()), *values),
+            (storable(name.strip()), *values),
         ).fetchone()
         if row[0] is not None:
             return int(row[0])

@@ -11,8 +11,9 @@ from typing import Any
 from msgspec import field, to_builtins
 
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history import criterion_versions
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.dataset_rows import row_ids
 from agenteval_tui.history.errors import HistoryError
@@ -54,19 +55,19 @@ class Begin(Operation):
             " (uid, title, kind, source, status, started_ms, batch_id, options, suite_keys, owner, setup, project,"
             " name, note, meta, commits) VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                clean(record.id),
-                clean(record.title),
+                storable(record.id),
+                storable(record.title),
                 record.kind,
-                clean(record.source),
+                storable(record.source),
                 record.started_ms,
                 record.batch_id,
                 json_text(dict(record.options)),
                 json_text(record.suite_keys),
                 owner_name(record.pid),
                 task_ids[self.setup.hash] if self.setup is not None else None,
-                clean(self.project),
-                clean(record.name),
-                clean(record.note),
+                storable(self.project),
+                storable(record.name),
+                storable(record.note),
                 json_text(dict(record.meta)),
                 json_text({commit.repository: to_builtins(commit) for commit in record.commits}),
             ),
@@ -116,23 +117,23 @@ def _add_runs(
         _note(agents, run.agent)
         rows.append(
             (
-                clean(run.id),
+                storable(run.id),
                 execution,
                 run.position,
                 test,
                 plan,
-                clean(run.variation),
+                storable(run.variation),
                 run.row,
                 run.repetition,
-                clean(run.agent),
+                storable(run.agent),
                 "queued",
                 *tasks.place_of(run.task, task_ids),
                 run.seed,
                 row,
-                clean(run.recording),
-                clean(run.agent_version),
-                clean(run.fork_of),
-                clean(run.fork),
+                storable(run.recording),
+                storable(run.agent_version),
+                storable(run.fork_of),
+                storable(run.fork),
                 FORK if run.fork_of else 0,  # no statistics count it, from its beginning
             )
         )
@@ -164,7 +165,7 @@ def _written(
 def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dict[tuple[str, str], int]:
     """The ids of the runs' tests, by suite key and test id; names are brought up to date."""
     named = {(run.suite_key, run.test_id): run for run in runs}
-    suites = {clean(run.suite_key): clean(run.suite_name) for run in named.values()}
+    suites = {storable(run.suite_key): storable(run.suite_name) for run in named.values()}
     suite_ids = dict(
         write_rows(
             connection,
@@ -173,8 +174,8 @@ def _test_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> dic
             list(suites.items()),
         )
     )
-    places = {key: (suite_ids[clean(key[0])], clean(key[1])) for key in named}
-    names = {places[key]: clean(run.test_name) for key, run in named.items()}
+    places = {key: (suite_ids[storable(key[0])], storable(key[1])) for key in named}
+    names = {places[key]: storable(run.test_name) for key, run in named.items()}
     # DO UPDATE, also of a name that is the same: with DO NOTHING nothing would be returned of tests that are there.
     rows = write_rows(
         connection,
@@ -213,7 +214,7 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
             if not run.variables:
                 shared[key] = digest
             if digest not in new:
-                prompt = clean(run.prompt)
+                prompt = storable(run.prompt)
                 new[digest] = (digest, prompt, prompt[:HEAD], tags, variables, hashes)
                 for number, criterion_hash in enumerate(run.criteria):
                     if criterion_hash not in criteria:
@@ -240,7 +241,7 @@ def plan_with(connection: sqlite3.Connection, plan: int, prompt: str, variables:
     connection.execute(
         "INSERT INTO plans (hash, prompt, prompt_head, tags, variables, criteria) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (hash) DO NOTHING",
-        (digest, clean(prompt), clean(prompt)[:HEAD], tags, text, hashes),
+        (digest, storable(prompt), storable(prompt)[:HEAD], tags, text, hashes),
     )
     row: tuple[int] = connection.execute("SELECT id FROM plans WHERE hash = ?", (digest,)).fetchone()
     return row[0]

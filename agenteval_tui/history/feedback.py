@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Operation, Totals
@@ -76,7 +76,7 @@ class AddFeedback(Operation):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Insert it; earlier ones stay, the last one of a person counts. Gives its number."""
         feedback = self.feedback
-        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(feedback.run_id),)).fetchone()
+        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (storable(feedback.run_id),)).fetchone()
         if run is None:
             raise HistoryError(f"there is no run {feedback.run_id}")
         # What is said last counts, and no two have one time: by it they are told apart in other histories.
@@ -87,8 +87,8 @@ class AddFeedback(Operation):
                 run[0],
                 feedback.key.strip(),
                 float(feedback.score),
-                clean(feedback.comment),
-                clean(feedback.who),
+                storable(feedback.comment),
+                storable(feedback.who),
                 feedback.at_ms or max(now_ms(), (last or 0) + 1),
             ),
         ).fetchone()
@@ -104,7 +104,7 @@ def feedback_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -
     if run_ids is None:
         return [Feedback(*row) for row in connection.execute(f"{select} ORDER BY l.at_ms, l.id").fetchall()]
     rows: list[Any] = []
-    for chunk in batches(map(clean, run_ids), _CHUNK):
+    for chunk in batches(map(storable, run_ids), _CHUNK):
         rows += connection.execute(f"{select} AND r.uid IN ({','.join('?' * len(chunk))})", chunk).fetchall()
     return [Feedback(*row) for row in sorted(rows, key=lambda row: (row[5], row[6]))]
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar
 from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.remote_requests import GOOD_FROM
 from agenteval_tui.history import tombstones
-from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.recordings import recordings_of
@@ -84,7 +84,7 @@ class AddLabel(Operation):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Insert it; earlier ones stay, the last counts. Gives its number."""
         label = self.label
-        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(label.run_id),)).fetchone()
+        run = connection.execute("SELECT id FROM runs WHERE uid = ?", (storable(label.run_id),)).fetchone()
         if run is None:
             raise HistoryError(f"there is no run {label.run_id}")
         criterion, name = None, None
@@ -101,8 +101,8 @@ class AddLabel(Operation):
                 name,
                 label.rating,
                 label.passed,
-                clean(label.comment),
-                clean(label.who),
+                storable(label.comment),
+                storable(label.who),
                 label.at_ms or max(now_ms(), last or 0),
             ),
         ).fetchone()
@@ -118,7 +118,7 @@ def _criterion_in(connection: sqlite3.Connection, run: int, label: Label) -> tup
         (run,),
     ).fetchall()
     if label.criterion:
-        matches = [result for result in results if result[1] == clean(label.criterion)]
+        matches = [result for result in results if result[1] == storable(label.criterion)]
         what = label.criterion
     else:
         matches = [result for result in results if result[2] == label.criterion_hash]
@@ -175,7 +175,7 @@ def labels_of(connection: sqlite3.Connection, run_ids: Sequence[str] | None) -> 
             _label(row) for row in connection.execute(f"{select} WHERE l.key = '' ORDER BY l.at_ms, l.id").fetchall()
         ]
     labels: list[Label] = []
-    for chunk in batches(map(clean, run_ids), _CHUNK):
+    for chunk in batches(map(storable, run_ids), _CHUNK):
         where = f"{select} WHERE l.key = '' AND r.uid IN ({','.join('?' * len(chunk))}) ORDER BY l.at_ms, l.id"
         labels.extend(_label(row) for row in connection.execute(where, chunk).fetchall())
     return labels

@@ -8,9 +8,10 @@ import json
 import sqlite3
 from collections import Counter
 
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.metrics.matchers import type_of
 from agenteval_tui.grading.observed_tools import EXAMPLES, AgentFacts, ArgumentFacts, ToolFacts
-from agenteval_tui.history.blobs import clean, unpack_transcript
+from agenteval_tui.history.blobs import unpack_transcript
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.store import Store
@@ -35,9 +36,9 @@ def facts_for(store: Store, suite_key: str, test_id: str | None = None) -> Agent
 
 
 def _facts(connection: sqlite3.Connection, suite_key: str, test_id: str | None) -> AgentFacts:
-    condition, values = "s.key = ?", [clean(suite_key)]
+    condition, values = "s.key = ?", [storable(suite_key)]
     if test_id is not None:
-        condition, values = f"{condition} AND t.test_id = ?", [*values, clean(test_id)]
+        condition, values = f"{condition} AND t.test_id = ?", [*values, storable(test_id)]
     rows = connection.execute(
         "SELECT r.transcript FROM runs r WHERE r.test IN"
         f" (SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE {condition})"

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.task_specs import PackedTask, pack, store_packed, unpack
 from agenteval_tui.history.writer import Operation, Totals
@@ -44,13 +45,13 @@ class KeepPrograms(Operation):
         """Keep them. Of an execution that was resumed the first ones stay, as its commits do."""
         assert self.packed is not None
         row = connection.execute(
-            "SELECT 1 FROM executions WHERE uid = ? AND programs IS NULL", (clean(self.execution_id),)
+            "SELECT 1 FROM executions WHERE uid = ? AND programs IS NULL", (storable(self.execution_id),)
         ).fetchone()
         if row is not None:
             ids = store_packed(connection, [self.packed])
             connection.execute(
                 "UPDATE executions SET programs = ? WHERE uid = ?",
-                (ids[self.packed.hash], clean(self.execution_id)),
+                (ids[self.packed.hash], storable(self.execution_id)),
             )
 
 
@@ -59,7 +60,7 @@ def programs_of(connection: sqlite3.Connection, execution_ids: Iterable[str]) ->
     rows = connection.execute(
         "SELECT e.uid, t.id, t.data FROM executions e JOIN tasks t ON t.id = e.programs"
         " WHERE e.uid IN (SELECT value FROM json_each(?))",
-        (json_text([clean(execution_id) for execution_id in execution_ids]),),
+        (json_text([storable(execution_id) for execution_id in execution_ids]),),
     )
     by_row: dict[int, Mapping[str, ProgramFiles]] = {}
     programs = {}

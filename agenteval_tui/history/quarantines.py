@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Operation, Totals
 
@@ -105,25 +105,28 @@ class PutQuarantine(Operation):
         (suite,) = connection.execute(
             "INSERT INTO suites (key, name) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET key = excluded.key"
             " RETURNING id",
-            (clean(quarantine.suite_key), clean(quarantine.suite_name or quarantine.suite_key.rpartition("/")[2])),
+            (
+                storable(quarantine.suite_key),
+                storable(quarantine.suite_name or quarantine.suite_key.rpartition("/")[2]),
+            ),
         ).fetchone()
         (test,) = connection.execute(
             "INSERT INTO tests (suite, test_id, name) VALUES (?, ?, ?)"
             " ON CONFLICT (suite, test_id) DO UPDATE SET test_id = excluded.test_id RETURNING id",
-            (suite, clean(quarantine.test_id), clean(quarantine.test_name or quarantine.test_id)),
+            (suite, storable(quarantine.test_id), storable(quarantine.test_name or quarantine.test_id)),
         ).fetchone()
         connection.execute(
             "DELETE FROM quarantines WHERE test = ? AND criterion = ? AND until_ms > ?",
-            (test, clean(quarantine.criterion), quarantine.at_ms),
+            (test, storable(quarantine.criterion), quarantine.at_ms),
         )
         connection.execute(
             "INSERT INTO quarantines (test, criterion, reason, until_ms, who, at_ms) VALUES (?, ?, ?, ?, ?, ?)",
             (
                 test,
-                clean(quarantine.criterion),
-                clean(quarantine.reason),
+                storable(quarantine.criterion),
+                storable(quarantine.reason),
                 quarantine.until_ms,
-                clean(quarantine.who),
+                storable(quarantine.who),
                 quarantine.at_ms,
             ),
         )
@@ -146,7 +149,7 @@ class EndQuarantine(Operation):
         cursor = connection.execute(
             "UPDATE quarantines SET until_ms = ?1 WHERE until_ms > ?1 AND criterion = ?2 AND test IN ("
             " SELECT t.id FROM tests t JOIN suites s ON s.id = t.suite WHERE s.key = ?3 AND t.test_id = ?4)",
-            (self.at_ms, clean(self.criterion), clean(self.suite_key), clean(self.test_id)),
+            (self.at_ms, storable(self.criterion), storable(self.suite_key), storable(self.test_id)),
         )
         if not cursor.rowcount:
             what = f"criterion {self.criterion!r} of {self.test_id}" if self.criterion else self.test_id

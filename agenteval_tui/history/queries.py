@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.execution_names import newest_named
@@ -158,7 +158,7 @@ def runs_of_execution(connection: sqlite3.Connection, execution_id: str) -> list
     """In the order of the plan."""
     rows = connection.execute(
         f"{_RUN} WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) ORDER BY r.position, r.id",
-        (clean(execution_id),),
+        (storable(execution_id),),
     )
     return [_run(row) for row in rows.fetchall()]
 
@@ -168,7 +168,7 @@ def steps_of_execution(connection: sqlite3.Connection, execution_id: str) -> dic
     rows = connection.execute(
         "SELECT r.uid, r.steps FROM runs r"
         " WHERE r.execution = (SELECT id FROM executions WHERE uid = ?) AND r.steps IS NOT NULL",
-        (clean(execution_id),),
+        (storable(execution_id),),
     )
     return dict(rows.fetchall())
 
@@ -178,7 +178,7 @@ def runs_of_test(connection: sqlite3.Connection, suite_key: str, test_id: str, l
     rows = connection.execute(
         f"{_RUN} WHERE r.test = (SELECT t2.id FROM tests t2 JOIN suites s2 ON s2.id = t2.suite"
         " WHERE s2.key = ? AND t2.test_id = ?) AND r.superseded = 0 ORDER BY r.id DESC LIMIT ?",
-        (clean(suite_key), clean(test_id), limit),
+        (storable(suite_key), storable(test_id), limit),
     )
     return [_run(row) for row in rows.fetchall()]
 
@@ -199,7 +199,7 @@ def repetitions(
         " WHERE s2.key = ? AND t2.test_id = ?) AND r.variation = ? AND coalesce(d.key, '') = ?"
         " AND r.status IN ('passed', 'failed', 'error', 'needs_review')"
         " AND (r.superseded = 0 OR e.uid = ?) ORDER BY r.id DESC LIMIT ?",
-        (clean(suite_key), clean(test_id), clean(variation), clean(row_key), clean(execution_id), limit),
+        (storable(suite_key), storable(test_id), storable(variation), storable(row_key), storable(execution_id), limit),
     )
     return [_run(row) for row in rows.fetchall()]
 
@@ -207,7 +207,7 @@ def repetitions(
 def forks_of(connection: sqlite3.Connection, run_id: str) -> list[RunRow]:
     """The runs that continue a run, oldest first; of each recording its own, not what was graded again."""
     rows = connection.execute(
-        f"{_RUN} WHERE r.fork_of = ? AND r.fork_of != '' AND r.recording = '' ORDER BY r.id", (clean(run_id),)
+        f"{_RUN} WHERE r.fork_of = ? AND r.fork_of != '' AND r.recording = '' ORDER BY r.id", (storable(run_id),)
     )
     return [_run(row) for row in rows.fetchall()]
 
@@ -226,7 +226,7 @@ def transcript_blob(connection: sqlite3.Connection, run_id: str) -> tuple[bytes 
     row = connection.execute(
         "SELECT t.data, r.transcript IS NOT NULL FROM runs r LEFT JOIN transcripts t ON t.id = r.transcript"
         " WHERE r.uid = ?",
-        (clean(run_id),),
+        (storable(run_id),),
     ).fetchone()
     return None if row is None else (row[0], bool(row[1]))
 
@@ -236,7 +236,7 @@ def transcript_blobs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> 
     marks = ",".join("?" * len(run_ids))
     rows = connection.execute(
         f"SELECT r.uid, t.data FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.uid IN ({marks})",
-        [clean(run_id) for run_id in run_ids],
+        [storable(run_id) for run_id in run_ids],
     )
     return dict(rows.fetchall())
 
@@ -244,7 +244,7 @@ def transcript_blobs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> 
 def evidence_blob(connection: sqlite3.Connection, run_id: str) -> bytes | None:
     """The packed results; None when the run has none. Raises AgentevalError when there is no such run."""
     row = connection.execute(
-        "SELECT e.data FROM runs r LEFT JOIN evidence e ON e.run = r.id WHERE r.uid = ?", (clean(run_id),)
+        "SELECT e.data FROM runs r LEFT JOIN evidence e ON e.run = r.id WHERE r.uid = ?", (storable(run_id),)
     ).fetchone()
     if row is None:
         raise AgentevalError(f"there is no run {run_id} in the history", fix="see agenteval history")
@@ -254,7 +254,7 @@ def evidence_blob(connection: sqlite3.Connection, run_id: str) -> bytes | None:
 
 def criterion(connection: sqlite3.Connection, content_hash: str) -> dict[str, Any] | None:
     """The stored criterion with this hash. None if it is unknown, if only its hash is stored, or if it is damaged."""
-    row = connection.execute("SELECT spec FROM criteria WHERE hash = ?", (clean(content_hash),)).fetchone()
+    row = connection.execute("SELECT spec FROM criteria WHERE hash = ?", (storable(content_hash),)).fetchone()
     spec = json.loads(row[0]) if row is not None and row[0] is not None else None
     return spec if isinstance(spec, dict) else None
 
@@ -272,7 +272,7 @@ def imported(connection: sqlite3.Connection, digest: str) -> str | None:
     row = connection.execute(
         "SELECT e.uid FROM imports i JOIN executions e ON e.id = i.execution"
         " WHERE i.digest = ? AND e.status = 'finished'",
-        (clean(digest),),
+        (storable(digest),),
     ).fetchone()
     return None if row is None else str(row[0])
 
@@ -320,7 +320,7 @@ def _by_ids(connection: sqlite3.Connection, statement: str, rowids: Sequence[int
 
 def _resolve(connection: sqlite3.Connection, table: str, ref: str, *, kind: str) -> int:
     """The rowid of the one id that is, starts with, or ends with `ref`."""
-    ref = clean(ref.strip())
+    ref = storable(ref.strip())
     row = connection.execute(f"SELECT id FROM {table} WHERE uid = ?", (ref,)).fetchone()
     if row is not None:
         return int(row[0])
@@ -359,7 +359,7 @@ def _parts(
     values: Callable[[str], tuple[Any, ...]],
     most: int,
 ) -> list[tuple[int, str]]:
-    ref = clean(ref.strip())
+    ref = storable(ref.strip())
     if len(ref) < SHORTEST_REF:
         return []
     for spelling in dict.fromkeys((ref, ref.upper())):
@@ -465,7 +465,7 @@ _USERS = (
 
 def costs(connection: sqlite3.Connection, execution_id: str) -> list[CostRow]:
     """The rows of agents, then those of judges, then those of simulated users; each in the order of the tests."""
-    uid = clean(execution_id)
+    uid = storable(execution_id)
     return [
         *(CostRow("agent", *row) for row in connection.execute(_AGENTS, (uid,)).fetchall()),
         *(CostRow("judge", *row) for row in connection.execute(_JUDGES, (uid,)).fetchall()),
@@ -511,7 +511,7 @@ _LAST_WORDS = (
 
 def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, TestSummary]:
     """By test id; tests that never ended a run are left out."""
-    which = (SUMMARY_WINDOW, clean(suite_key))
+    which = (SUMMARY_WINDOW, storable(suite_key))
     runs: dict[str, list[tuple[Any, ...]]] = {}
     for test, *row in connection.execute(_WINDOW + _RECENT_RUNS, which).fetchall():
         runs.setdefault(test, []).append(tuple(row))

@@ -12,7 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.blobs import clean, json_text, search_document, unpack_results, unpack_transcript
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text, search_document, unpack_results, unpack_transcript
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.recordings import ASKED, FORK, mark_all_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, planned_prompt, tool_call_rows
@@ -213,7 +214,15 @@ def _rebuild_results(target: sqlite3.Connection) -> int:
             "INSERT OR IGNORE INTO criterion_results (run, position, criterion, name, outcome, score, source)"
             " VALUES (?, ?, (SELECT id FROM criteria WHERE hash = ?), ?, ?, ?, ?)",
             [
-                (number, place, clean(r.criterion_hash), clean(r.criterion), r.outcome.value, r.score, clean(r.source))
+                (
+                    number,
+                    place,
+                    storable(r.criterion_hash),
+                    storable(r.criterion),
+                    r.outcome.value,
+                    r.score,
+                    storable(r.source),
+                )
                 for place, r in enumerate(results)
             ],
         ).rowcount
@@ -238,7 +247,7 @@ def _name_criteria(target: sqlite3.Connection, run: Callable[[str, str, tuple[An
             (number,),
         ):
             try:
-                digest = clean(unpack_results(data)[position].criterion_hash)
+                digest = storable(unpack_results(data)[position].criterion_hash)
             except (ValueError, IndexError):
                 continue
             break

@@ -16,7 +16,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 
 FORK = 2
 """`superseded` of a run that continues another run; 1: a newer grading replaces the run, 0: the run counts."""
@@ -62,6 +62,6 @@ def recordings_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dic
     """By run id: the id of the run that was recorded, its own for one that was not graded again."""
     rows = connection.execute(
         "SELECT uid, iif(recording = '', uid, recording) FROM runs WHERE uid IN (SELECT value FROM json_each(?))",
-        (json.dumps([clean(run_id) for run_id in run_ids]),),
+        (json.dumps([storable(run_id) for run_id in run_ids]),),
     )
     return dict(rows.fetchall())

@@ -19,8 +19,8 @@ from msgspec import Struct
 
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history import queries
-from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.history.execution_names import newest_named
 from agenteval_tui.history.recordings import COUNTED, FORK
@@ -305,7 +305,7 @@ def _hint(connection: Connection, reference: str) -> str:
 def _exact(connection: Connection, reference: str) -> _Named | None:
     kinds: tuple[tuple[Kind, str], ...] = (("execution", "executions"), ("run", "runs"))
     for kind, table in kinds:
-        row = connection.execute(f"SELECT id, uid FROM {table} WHERE uid = ?", (clean(reference),)).fetchone()
+        row = connection.execute(f"SELECT id, uid FROM {table} WHERE uid = ?", (storable(reference),)).fetchone()
         if row is not None:
             return _Named(kind, row[0], row[1])
     return None
@@ -370,7 +370,7 @@ def _tests_called(connection: Connection, test_id: str) -> list[tuple[int, str, 
     rows = connection.execute(
         "SELECT t.id, s.key, t.test_id FROM tests t JOIN suites s ON s.id = t.suite WHERE lower(t.test_id) = lower(?)"
         " ORDER BY s.key",
-        (clean(test_id),),
+        (storable(test_id),),
     ).fetchall()
     return [row for row in rows if row[2] == test_id] or rows
 

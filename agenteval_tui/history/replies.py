@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 from msgspec import Struct, field
 
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.writer import Operation, Totals
@@ -66,10 +67,10 @@ class KeepReplies(Operation):
         self.rows = [
             (
                 reply.request.hash,
-                clean(reply.answerer),
+                storable(reply.answerer),
                 _packed(reply),
-                clean(reply.reply.model),
-                clean(reply.reply.error),
+                storable(reply.reply.model),
+                storable(reply.reply.error),
                 reply.reply.input_tokens,
                 reply.reply.output_tokens,
                 reply.reply.cost,
@@ -80,7 +81,7 @@ class KeepReplies(Operation):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Insert what is new, and tie all of it to the run."""
-        run_row = connection.execute("SELECT id FROM runs WHERE uid = ?", (clean(self.run_id),)).fetchone()
+        run_row = connection.execute("SELECT id FROM runs WHERE uid = ?", (storable(self.run_id),)).fetchone()
         if run_row is None:
             raise HistoryError(f"there is no run {self.run_id}")
         for stored_reply, row in zip(self.replies, self.rows, strict=True):
@@ -124,7 +125,7 @@ def replies_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[s
     """What judges and others replied about runs, oldest first, by run id; runs without any are left out. What a
     simulated user said is a part of the run's conversation, and not among them."""
     replies: dict[str, list[StoredReply]] = {}
-    for chunk in batches(map(clean, run_ids), _CHUNK):
+    for chunk in batches(map(storable, run_ids), _CHUNK):
         rows = connection.execute(
             f"{_SELECT.replace('SELECT ', 'SELECT r.uid, c.hash, ')} JOIN run_replies l ON l.reply = p.id"
             " LEFT JOIN criteria c ON c.id = l.criterion"
@@ -141,7 +142,7 @@ def known_reply(connection: sqlite3.Connection, request: str, answerer: str) -> 
     """The newest reply of this answerer to this question that is not an error."""
     row = connection.execute(
         f"{_SELECT} WHERE p.request = ? AND p.answerer = ? AND p.error = '' ORDER BY p.id DESC LIMIT 1",
-        (request, clean(answerer)),
+        (request, storable(answerer)),
     ).fetchone()
     return None if row is None else _unpacked(row)
 
@@ -154,7 +155,7 @@ def judge_usage(connection: sqlite3.Connection, execution_id: str) -> tuple[int,
         f" WHERE NOT {OF_USERS} AND id IN"
         " (SELECT l.reply FROM run_replies l JOIN runs r ON r.id = l.run"
         "  JOIN executions e ON e.id = r.execution WHERE e.uid = ?)",
-        (clean(execution_id),),
+        (storable(execution_id),),
     ).fetchone()
     return int(row[0]), Usage(row[1], row[2], cost=row[3])
 

@@ -11,7 +11,8 @@ from msgspec import field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.process_liveness import is_alive, owner_name
 from agenteval_tui.history.records import FailedAttempt
@@ -35,13 +36,13 @@ class Resume(Operation):
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> int:
         """Do it, or raise AgentevalError where it can't be done. Returns how many runs are queued then."""
         execution_row = connection.execute(
-            "SELECT id, status, owner, kind, options FROM executions WHERE uid = ?", (clean(self.execution_id),)
+            "SELECT id, status, owner, kind, options FROM executions WHERE uid = ?", (storable(self.execution_id),)
         ).fetchone()
         if execution_row is None:
             raise HistoryError(f"there is no execution {self.execution_id}")
         execution, status, owner, kind, options = execution_row
         _check_resumable(self.execution_id, status, owner, kind)
-        again = {clean(run_id) for run_id in self.again}
+        again = {storable(run_id) for run_id in self.again}
         queued = 0
         for row in connection.execute(_ROWS, (execution,)).fetchall():
             run, uid, was, cached, transcript, *rest = row
@@ -120,7 +121,7 @@ def cached_run(connection: sqlite3.Connection, request: str) -> tuple[str, bytes
         "SELECT r.uid, t.data FROM runs r JOIN transcripts t ON t.id = r.transcript WHERE r.request = ?"
         " AND r.error_kind = '' AND r.status IN ('passed', 'failed', 'error', 'skipped', 'needs_review')"
         " ORDER BY r.id DESC LIMIT 1",
-        (clean(request),),
+        (storable(request),),
     ).fetchone()
     return None if row is None else (row[0], row[1])
 
@@ -130,6 +131,6 @@ def failed_attempts(connection: sqlite3.Connection, run_id: str) -> list[FailedA
     rows = connection.execute(
         "SELECT a.number, a.kind, a.message, a.duration_ms, a.at_ms, a.input_tokens, a.output_tokens, a.cost"
         " FROM failed_attempts a JOIN runs r ON r.id = a.run WHERE r.uid = ? ORDER BY a.number",
-        (clean(run_id),),
+        (storable(run_id),),
     )
     return [FailedAttempt(*row) for row in rows.fetchall()]

@@ -12,15 +12,9 @@ from msgspec import field
 from msgspec.structs import replace
 
 from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.causes import signatures
-from agenteval_tui.history.blobs import (
-    clean,
-    json_text,
-    pack_results,
-    pack_transcript,
-    search_document,
-    unpack_transcript,
-)
+from agenteval_tui.history.blobs import json_text, pack_results, pack_transcript, search_document, unpack_transcript
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.execution_writes import plan_with
@@ -142,8 +136,8 @@ def tool_call_rows(transcript: Transcript) -> list[tuple[Any, ...]]:
     return [
         (
             position,
-            clean(call.name),
-            clean(call.arguments) if isinstance(call.arguments, str) else json_text(call.arguments),
+            storable(call.name),
+            storable(call.arguments) if isinstance(call.arguments, str) else json_text(call.arguments),
             call.status,
             call.duration_ms,
         )
@@ -198,11 +192,11 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
                 usage.output_tokens,
                 usage.cost,
                 blobs[end.hash],
-                clean(transcript.final_output[:HEAD]),
-                clean(end.why[:HEAD]),
-                clean(error.kind) if error else "",
-                clean(error.message) if error else "",
-                clean(ended.request) or None,
+                storable(transcript.final_output[:HEAD]),
+                storable(end.why[:HEAD]),
+                storable(error.kind) if error else "",
+                storable(error.message) if error else "",
+                storable(ended.request) or None,
                 cached,
                 end.steps,
             )
@@ -211,7 +205,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
             keep_attempts(connection, totals, execution, run, ended.failed_attempts)
         for position, (criterion_result, cause) in enumerate(zip(ended.results, end.causes, strict=True)):
             criterion = criteria.get(criterion_result.criterion_hash)
-            name, source = clean(criterion_result.criterion), clean(criterion_result.source)
+            name, source = storable(criterion_result.criterion), storable(criterion_result.source)
             results.append(
                 (
                     run,
@@ -221,7 +215,7 @@ def end_runs(connection: sqlite3.Connection, totals: Totals, ends: Sequence[EndR
                     criterion_result.outcome.value,
                     criterion_result.score,
                     source,
-                    cause and clean(cause),
+                    cause and storable(cause),
                 )
             )
         if ended.results:
@@ -290,7 +284,7 @@ def _store_transcripts(connection: sqlite3.Connection, ends: Sequence[EndRuns]) 
 
 
 def _criterion_ids(connection: sqlite3.Connection, ends: Sequence[EndRuns]) -> dict[str, int]:
-    hashes = {clean(result.criterion_hash) for end in ends for result in end.ended.results} - {""}
+    hashes = {storable(result.criterion_hash) for end in ends for result in end.ended.results} - {""}
     return dict(look_up(connection, "SELECT hash, id FROM criteria WHERE hash IN {keys}", list(hashes)))
 
 
@@ -356,8 +350,8 @@ def keep_attempts(
             (
                 run,
                 number,
-                clean(failed_attempt.kind),
-                clean(failed_attempt.message),
+                storable(failed_attempt.kind),
+                storable(failed_attempt.message),
                 failed_attempt.duration_ms,
                 failed_attempt.at_ms,
                 failed_attempt.input_tokens,

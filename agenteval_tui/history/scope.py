@@ -7,7 +7,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.recordings import COUNTED
 
 
@@ -19,7 +19,7 @@ def executions_in(projects: Sequence[str]) -> tuple[str, list[str]]:
     if not projects:
         return "1", []
     values: list[str] = []
-    for project in map(clean, projects):
+    for project in map(storable, projects):
         below = project.rstrip("/")
         values += [project, f"{below}/", f"{below}0"]  # "0" is the character behind "/"
     return f"({' OR '.join(['project = ? OR (project >= ? AND project < ?)'] * len(projects))})", values

@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.outcomes import STATUSES
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.baselines import KEPT_RUNS
-from agenteval_tui.history.blobs import clean
 from agenteval_tui.history.execution_names import META, OF_EXECUTIONS
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.records import RunFilter
@@ -48,7 +48,7 @@ def match_expression(text: str) -> str:
 
     Words in double quotes are a phrase. The last word, when it is not in quotes, also finds longer words.
     """
-    text = clean(text).replace("\0", " ")
+    text = storable(text).replace("\0", " ")
     parts: list[str] = []
     prefix = False
     for match in _WORD.finditer(text):
@@ -134,7 +134,7 @@ def run_conditions(run_filter: RunFilter) -> tuple[list[str], list[str]]:
         conditions.append("id IN (SELECT run FROM labels WHERE key = '')")
     if run_filter.feedback:
         conditions.append("id IN (SELECT run FROM labels WHERE key != '')")
-    return conditions, [clean(value) for value in values]
+    return conditions, [storable(value) for value in values]
 
 
 class HistoryQuery(Struct, frozen=True):

@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agenteval_tui.history.blobs import clean, inflated
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import inflated
 from agenteval_tui.history.import_validation import LARGEST_VALUE
 
 _SIDES = ("request", "answer")
@@ -26,7 +27,7 @@ def pack_tape(tape: Sequence[Mapping[str, Any]]) -> bytes:
 def tape_of(connection: sqlite3.Connection, run_id: str) -> list[dict[str, Any]]:
     """The exchanges of a run, as JSON; [] where none were kept, or they can't be read any more."""
     row = connection.execute(
-        "SELECT t.data FROM tapes t JOIN runs r ON r.id = t.run WHERE r.uid = ?", (clean(run_id),)
+        "SELECT t.data FROM tapes t JOIN runs r ON r.id = t.run WHERE r.uid = ?", (storable(run_id),)
     ).fetchone()
     if row is None:
         return []

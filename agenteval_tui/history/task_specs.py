@@ -15,7 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.records import StoredTask
 
@@ -88,7 +89,7 @@ def store_packed(connection: sqlite3.Connection, packed: Sequence[PackedTask]) -
 
 def tasks_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, StoredTask]:
     """The tasks of an execution's runs, by run id; runs that share one share the object."""
-    uid = clean(execution_id)
+    uid = storable(execution_id)
     packed = connection.execute(
         "SELECT t.id, t.data FROM tasks t WHERE t.id IN"
         " (SELECT task FROM runs WHERE execution = (SELECT id FROM executions WHERE uid = ?))",
@@ -108,7 +109,7 @@ def tasks_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, Sto
 def task_of(connection: sqlite3.Connection, run_id: str) -> Mapping[str, Any] | None:
     """The task of one run; None: it was imported."""
     row = connection.execute(
-        "SELECT t.data, r.task_number FROM runs r JOIN tasks t ON t.id = r.task WHERE r.uid = ?", (clean(run_id),)
+        "SELECT t.data, r.task_number FROM runs r JOIN tasks t ON t.id = r.task WHERE r.uid = ?", (storable(run_id),)
     ).fetchone()
     if row is None:
         return None
@@ -120,7 +121,7 @@ def task_of(connection: sqlite3.Connection, run_id: str) -> Mapping[str, Any] | 
 def setup_of(connection: sqlite3.Connection, execution_id: str) -> dict[str, Any] | None:
     """What the tasks of an execution have in common; None: it has no such thing, or it was lost."""
     row = connection.execute(
-        "SELECT t.data FROM executions e JOIN tasks t ON t.id = e.setup WHERE e.uid = ?", (clean(execution_id),)
+        "SELECT t.data FROM executions e JOIN tasks t ON t.id = e.setup WHERE e.uid = ?", (storable(execution_id),)
     ).fetchone()
     if row is None:
         return None

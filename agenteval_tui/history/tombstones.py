@@ -12,7 +12,8 @@ import sqlite3
 from collections.abc import Iterator
 from typing import Literal
 
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.core.storable import storable
+from agenteval_tui.history.blobs import json_text
 
 Kind = Literal["label", "triage", "baseline"]
 
@@ -31,7 +32,7 @@ def add_tombstone(connection: sqlite3.Connection, kind: Kind, name: str, at_ms: 
     connection.execute(
         "INSERT INTO taken_back (kind, name, at_ms) VALUES (?, ?, ?)"
         " ON CONFLICT (kind, name) DO UPDATE SET at_ms = max(at_ms, excluded.at_ms)",
-        (kind, clean(name), at_ms),
+        (kind, storable(name), at_ms),
     )
 
 

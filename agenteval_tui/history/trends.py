@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.history.blobs import clean
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.search import described_executions
@@ -457,7 +457,7 @@ def rows_known(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[i
 def row_number(connection: sqlite3.Connection, test: int, key: str) -> int:
     """The number of a test's row; 0 without a dataset."""
     dataset_row = connection.execute(
-        "SELECT id FROM dataset_rows WHERE key = ? AND test = ?", (clean(key), test)
+        "SELECT id FROM dataset_rows WHERE key = ? AND test = ?", (storable(key), test)
     ).fetchone()
     return int(dataset_row[0]) if dataset_row else 0
 
@@ -776,13 +776,13 @@ def _conditions(connection: sqlite3.Connection, picked: SelectedRuns) -> tuple[l
         values += of_projects
     described, parts = described_executions(picked.name_part, picked.commit, picked.meta, column="r.execution")
     conditions += described
-    values += map(clean, parts)
+    values += map(storable, parts)
     if picked.but:
         conditions.append("r.test NOT IN (SELECT value FROM json_each(?))")
         values.append(json.dumps(list(picked.but)))
     if picked.agents:
         conditions.append("r.agent IN (SELECT value FROM json_each(?))")
-        values.append(json.dumps([clean(agent) for agent in picked.agents]))
+        values.append(json.dumps([storable(agent) for agent in picked.agents]))
     if picked.tags:
         tags = set(picked.tags)
         texts = [

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.causes import cause_from, cause_id
 from agenteval_tui.history import tombstones
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Operation, Totals
 
@@ -87,10 +88,10 @@ class Decide(Operation):
             " ON CONFLICT (signature) DO UPDATE SET decision = excluded.decision, note = excluded.note,"
             " who = excluded.who, at_ms = excluded.at_ms, context = excluded.context, until_ms = excluded.until_ms",
             (
-                clean(decision.signature),
+                storable(decision.signature),
                 decision.decision,
-                clean(decision.note),
-                clean(decision.who),
+                storable(decision.note),
+                storable(decision.who),
                 decision.at_ms,
                 json_text(to_builtins(decision.context)),
                 decision.until_ms,
@@ -109,7 +110,7 @@ class Reopen(Operation):
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Delete it, and remember that. Raises AgentevalError when there is none."""
-        if not connection.execute("DELETE FROM triage WHERE signature = ?", (clean(self.signature),)).rowcount:
+        if not connection.execute("DELETE FROM triage WHERE signature = ?", (storable(self.signature),)).rowcount:
             raise UndecidedError(
                 f"nothing was decided about {cause_id(self.signature)}", fix="see agenteval triage without arguments"
             )

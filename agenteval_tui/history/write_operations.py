@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from msgspec import field
 
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.storable import storable
 from agenteval_tui.history import baselines, queries
-from agenteval_tui.history.blobs import clean, json_text
+from agenteval_tui.history.blobs import json_text
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.replies import forget_runs
 from agenteval_tui.history.resume import forget_transcript
@@ -80,7 +81,7 @@ class EndExecution(Operation):
         connection.execute(
             "UPDATE executions SET status = ?1, finished_ms = ?2, message = ?3,"
             " startup_ms = coalesce(startup_ms + ?4, ?4, startup_ms), around = coalesce(?6, around) WHERE id = ?5",
-            (self.status, self.at_ms, clean(self.message), self.startup_ms, execution, self.around or None),
+            (self.status, self.at_ms, storable(self.message), self.startup_ms, execution, self.around or None),
         )
         condition = "execution = ? AND status IN ('queued', 'running', 'grading')"
         if self.status == "cancelled":
@@ -119,7 +120,7 @@ class EndImport(Operation):
         if self.notes:
             connection.execute(
                 "UPDATE executions SET options = json_set(options, '$.notes', json(?)) WHERE uid = ?",
-                (json_text([clean(note) for note in self.notes]), self.execution_id),
+                (json_text([storable(note) for note in self.notes]), self.execution_id),
             )
         if not self.digest:
             return
@@ -128,7 +129,7 @@ class EndImport(Operation):
             " SELECT ?, id, ?, ? FROM executions WHERE uid = ?"
             " ON CONFLICT (digest) DO UPDATE SET execution = excluded.execution, path = excluded.path,"
             " at_ms = excluded.at_ms",
-            (self.digest, clean(self.path), now_ms(), self.execution_id),
+            (self.digest, storable(self.path), now_ms(), self.execution_id),
         )
 
 

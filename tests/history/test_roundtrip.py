@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from agenteval_tui.core.ids import criterion_names
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
 from agenteval_tui.history import blobs
 from agenteval_tui.history.blobs import (
-    clean,
     pack_results,
     pack_transcript,
     search_document,
@@ -222,7 +222,7 @@ def test_what_is_searched_is_the_same_every_time(one: Transcript) -> None:
 @settings(deadline=None)
 @given(texts)
 def test_clean_changes_only_lone_surrogates(text: str) -> None:
-    cleaned = clean(text)
+    cleaned = storable(text)
     cleaned.encode("utf-8")
     if not any("\ud800" <= char <= "\udfff" for char in text):
         assert cleaned == text
@@ -266,7 +266,7 @@ def test_the_store_gives_all_of_it_back(
         assert store.transcript(plan.id) == one
         assert store.results(plan.id) == named(some)
         assert store.run(plan.id).variables == variables
-        assert store.execution("last").title == clean(words)
+        assert store.execution("last").title == storable(words)
         assert store.criterion("hash-a") == {"name": words}
         # Taking it out of the index again must leave the index whole.
         store.run_ended(ended(0)).result()

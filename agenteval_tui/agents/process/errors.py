@@ -106,12 +106,3 @@ def remedy_for(returncode: int | None, usual: str) -> str:
     if returncode == -signal.SIGKILL:
         return "the system may have killed it because memory ran out: see the system's log, or lower `concurrency`"
     return usual
-
-
-def truncate_for_store(text: str) -> str:
-    """`text` without halves of surrogate pairs, which JSON may hold and no file can."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

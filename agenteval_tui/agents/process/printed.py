@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from agenteval_tui.agents.base import Printed
-from agenteval_tui.agents.process.errors import truncate_for_store, without_secrets
+from agenteval_tui.agents.process.errors import without_secrets
+from agenteval_tui.core.storable import storable
 
 
 def printed_piece(output: object, env: Mapping[str, str]) -> Printed | None:
     """A piece, without the secrets of `env`; None where it is empty or something else."""
     if not isinstance(output, Mapping) or output.get("source") not in ("stdout", "stderr", "log"):
         return None
-    text, level, logger = (truncate_for_store(str(output.get(name) or "")) for name in ("text", "level", "logger"))
+    text, level, logger = (storable(str(output.get(name) or "")) for name in ("text", "level", "logger"))
     return Printed(output["source"], without_secrets(text, env), level, logger) if text else None
 
 

@@ -27,10 +27,10 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.process.errors import truncate_for_store
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.document import Count, Document
+from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import OpenAIMessage, content_text, openai_messages
 from agenteval_tui.transcripts.content_parts import attachment_fields
@@ -118,7 +118,7 @@ class EventReader:
         self._open[key] = call_id
         arguments = event.get("arguments", "")
         text = arguments if isinstance(arguments, str) else _json(arguments)
-        return [ToolCallStarted(key, call_id, name), ToolArgumentsDelta(key, truncate_for_store(text))]
+        return [ToolCallStarted(key, call_id, name), ToolArgumentsDelta(key, storable(text))]
 
     def _result(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         call_id = _id(event, "id", "an event of type 'tool_result'")
@@ -137,7 +137,7 @@ class EventReader:
         took = event.get("duration_ms")
         duration = duration_in(took)
         raised = traceback_from(event.get("traceback"))  # as our own process has it, of what a framework caught
-        events: list[AgentEvent] = [ToolCallFinished(fits[0], truncate_for_store(text), bool(error), duration, raised)]
+        events: list[AgentEvent] = [ToolCallFinished(fits[0], storable(text), bool(error), duration, raised)]
         if took is not None and duration is None:
             events.append(Noted(Note(LEFT_OUT, shown_figure(took), "duration_ms")))
         return events
@@ -196,8 +196,8 @@ class EventReader:
         self.ended = True
         size = len(_json(outputs)) if outputs else 0
         done = Done(
-            truncate_for_store(str(event.get("finish_reason") or "stop")),
-            truncate_for_store(str(event.get("model") or "")),
+            storable(str(event.get("finish_reason") or "stop")),
+            storable(str(event.get("model") or "")),
             # Outputs are kept with each run in the history: a whole data frame must not be.
             outputs if size <= OUTPUTS_KEPT else {},
         )
@@ -210,7 +210,7 @@ class EventReader:
         message = _text(event, "message")
         wait = event.get("retry_after_s")
         wait_s = duration_in(wait)  # the same bounds do for seconds
-        kind, fix = str(event.get("kind") or "agent"), truncate_for_store(str(event.get("fix") or ""))
+        kind, fix = str(event.get("kind") or "agent"), storable(str(event.get("fix") or ""))
         error = (
             RunError.told(kind, message, fix)
             if message
@@ -254,7 +254,7 @@ def _id(holder: Mapping[str, Any], key: str, place: str) -> str | None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise EventError(f"{place} needs a text as `{key}`")
-    return truncate_for_store(value if isinstance(value, str) else _json(value))
+    return storable(value if isinstance(value, str) else _json(value))
 
 
 def _text(event: Mapping[str, Any], key: str) -> str:
@@ -262,7 +262,7 @@ def _text(event: Mapping[str, Any], key: str) -> str:
     if not isinstance(value, str):
         lack = "has no" if value is None else "needs a text as"
         raise EventError(f"an event of type {event['type']!r} {lack} `{key}`")
-    return truncate_for_store(value)
+    return storable(value)
 
 
 def _json(value: object) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.process.child_process import Program, start
-from agenteval_tui.agents.process.errors import exit_description, stderr_tail, truncate_for_store, without_secrets
+from agenteval_tui.agents.process.errors import exit_description, stderr_tail, without_secrets
 from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.tools import mcp_package
@@ -22,6 +22,7 @@ from agenteval_tui.agents.tools.command import LONGEST
 from agenteval_tui.agents.tools.options import McpServerOptions
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import on_one_line
+from agenteval_tui.core.storable import storable
 from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.environment import key_from
 
@@ -260,7 +261,7 @@ class McpServer:
         except mcp_package.refusal() as refused:
             if not self.alive:
                 return ToolOutcome(self._failed(self._unreadable or "ended in the middle of the call").what, error=True)
-            return ToolOutcome(self._clean(truncate_for_store(str(refused.error.message))), error=True)
+            return ToolOutcome(self._clean(storable(str(refused.error.message))), error=True)
         except Exception as broken:  # the session is gone, or the answer is none: the library raises what it likes
             return ToolOutcome(self._failed(f"gave no answer: {_in_a_line(broken)}").what, error=True)
         finally:
@@ -269,7 +270,7 @@ class McpServer:
                 await asyncio.wait([call], timeout=_CLOSING_S)
         if len(text) > LONGEST:
             return ToolOutcome(f"the tool's result is longer than {LONGEST:,} characters", error=True)
-        return ToolOutcome(truncate_for_store(text), error)
+        return ToolOutcome(storable(text), error)
 
     async def close(self) -> None:
         """End the connection, and the program with all that it started."""
@@ -414,7 +415,7 @@ class McpServer:
 def _sendable(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments without halves of surrogate pairs, which a model's JSON may have: the library can't send them."""
     text = json.dumps(dict(arguments), ensure_ascii=False)
-    whole = truncate_for_store(text)
+    whole = storable(text)
     return dict(arguments) if whole is text else dict(json.loads(whole))
 
 
@@ -423,7 +424,7 @@ def _readable(line: bytes) -> bytes:
     not JSON, RecursionError for what is nested too deep."""
     if _HALF.search(line) is None:
         return line
-    return truncate_for_store(json.dumps(json.loads(line), ensure_ascii=False)).encode()
+    return storable(json.dumps(json.loads(line), ensure_ascii=False)).encode()
 
 
 def _in_a_line(error: BaseException) -> str:

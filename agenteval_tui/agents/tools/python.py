@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets, truncate_for_store
+from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets
 from agenteval_tui.agents.process.printed import PrintedPieces
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
@@ -22,6 +22,7 @@ from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.tools.command import LONGEST, late
 from agenteval_tui.agents.tools.options import PythonEntry
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.storable import storable
 
 _MEND = "it is looked for beside the suite, and in `path`"
 
@@ -95,11 +96,11 @@ class PythonTools:
                     returned = answer.get("returned")
         except RaisedError as error:
             traceback = traceback_without_secrets(error.traceback, self._env)
-            return ToolOutcome(truncate_for_store(str(error)), True, traceback)
+            return ToolOutcome(storable(str(error)), True, traceback)
         except HostError as error:
             return ToolOutcome(f"the tool's process {self._words(error, host.program)}", True)
         text = returned if isinstance(returned, str) else json.dumps(returned, ensure_ascii=False)
-        return ToolOutcome(truncate_for_store(text))
+        return ToolOutcome(storable(text))
 
     def _tool(self, entry: PythonEntry, answer: Mapping[str, Any]) -> PythonTool:
         if "raised" in answer:

@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.storable import storable
 from agenteval_tui.formats.json_sanitize import replace_non_finite
-from agenteval_tui.history.blobs import clean
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.slugs import ID, slug
 from agenteval_tui.suites.templates import is_template
@@ -125,7 +125,7 @@ def _writable(test: Mapping[str, Any], imported: FoundTests) -> Mapping[str, Any
     """The test without what YAML or UTF-8 can't say; half a character (JavaScript cuts emoji in two) is noted."""
     finite: dict[str, Any] = replace_non_finite(test)
     text = json.dumps(finite, ensure_ascii=False)
-    if (whole := clean(text)) == text:
+    if (whole := storable(text)) == text:
         return finite
     imported.note(f"{test['id']}: half a character was replaced by \ufffd")
     writable: dict[str, Any] = json.loads(whole)
