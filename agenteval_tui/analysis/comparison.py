@@ -184,8 +184,9 @@ def _changed_files(store: Store, a: Side, b: Side) -> tuple[FileChange, ...]:
         return ()
     programs = store.programs_of((*a.executions, *b.executions))
     was, now = (programs.get(side.executions[0], {}) for side in (a, b))
-    changes = (change for agent in was.keys() & now.keys() for change in file_changes(was[agent], now[agent]))
-    return tuple(sorted(set(changes), key=lambda change: change.name))
+    pairs = {(was[agent], now[agent]) for agent in was.keys() & now.keys() if was[agent] != now[agent]}
+    changes = {change for pair in pairs for change in file_changes(*map(store.program_files, pair))}
+    return tuple(sorted(changes, key=lambda change: change.name))
 
 
 def _read(store: Store, side: Side) -> Results:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
+from agenteval_tui.analysis.repetitions import BESIDE, is_same_agent, repetitions
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.history.programs import ProgramFiles
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
+
+MOST_TESTS = 20
 
 
 class FileChange(Document, frozen=True):
@@ -30,20 +33,35 @@ class EarlierProgram(Document, frozen=True, kw_only=True):
     files: Annotated[tuple[FileChange, ...], Meta(description="what changed since, in the whole project")]
 
 
+class PassedBefore(Struct, frozen=True):
+    """Tests that passed with earlier code of their agent, and never since; what changed in its project."""
+
+    tests: tuple[str, ...]
+    files: tuple[FileChange, ...]
+
+
 class Programs:
-    """The files of the projects whose agents answered these runs. Reads them at once."""
+    """Which state of their project the agents of these runs had."""
 
     def __init__(self, store: Store, rows: Iterable[RunRow]) -> None:
+        self._store = store
         self._by_execution = store.programs_of(dict.fromkeys(row.execution_id for row in rows))
 
-    def of(self, row: RunRow) -> ProgramFiles:
-        """Those of one run; none where they are not known."""
-        return self._by_execution.get(row.execution_id, {}).get(row.agent, {})
+    def __bool__(self) -> bool:
+        return bool(self._by_execution)
+
+    def of(self, row: RunRow) -> str:
+        """The hash of the state; "" where it is not known."""
+        return self._by_execution.get(row.execution_id, {}).get(row.agent, "")
 
     def differ(self, row: RunRow, other: RunRow) -> bool:
         """Whether the code is known to be another."""
-        files, others = self.of(row), self.of(other)
-        return bool(files and others) and files != others
+        program, other_program = self.of(row), self.of(other)
+        return bool(program and other_program) and program != other_program
+
+    def changes(self, was: RunRow, now: RunRow) -> tuple[FileChange, ...]:
+        """The files that differ."""
+        return file_changes(*(self._store.program_files(self.of(row)) for row in (was, now)))
 
 
 def earlier_program(programs: Programs, row: RunRow, rows: Sequence[RunRow]) -> EarlierProgram | None:
@@ -60,8 +78,31 @@ def earlier_program(programs: Programs, row: RunRow, rows: Sequence[RunRow]) -> 
         run=last.id,
         runs=len(alike),
         passed=sum(other.status == "passed" for other in alike),
-        files=file_changes(programs.of(last), programs.of(row)),
+        files=programs.changes(last, row),
     )
+
+
+def passed_before(store: Store, runs: Sequence[RunRow]) -> tuple[PassedBefore, ...]:
+    """The tests among the runs of an execution that passed with earlier code, together where the same files changed.
+    Looks at the first `MOST_TESTS` that did not pass."""
+    failed: dict[tuple[object, ...], RunRow] = {}
+    for run in runs:
+        if run.status in ("failed", "error"):
+            failed.setdefault((run.suite_key, run.test_id, run.variation, run.row, run.agent), run)
+    chosen = list(failed.values())[:MOST_TESTS]
+    if not Programs(store, chosen):
+        return ()
+    listed = [
+        (run, [row for row in repetitions(store, run, everywhere=True, most=BESIDE) if is_same_agent(row, run)])
+        for run in chosen
+    ]
+    programs = Programs(store, [row for run, rows in listed for row in (run, *rows)])
+    tests: dict[tuple[FileChange, ...], dict[str, None]] = {}
+    for run, rows in listed:
+        earlier = earlier_program(programs, run, rows)
+        if earlier is not None:
+            tests.setdefault(earlier.files, {})[run.test_id] = None
+    return tuple(PassedBefore(tuple(names), files) for files, names in tests.items())
 
 
 def file_changes(was: ProgramFiles, now: ProgramFiles) -> tuple[FileChange, ...]:

@@ -65,6 +65,13 @@ def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST
     return [row for row in rows if row.id == run.id or not (row.superseded or row.recorded == run.recorded)]
 
 
+def is_same_agent(run: RunRow, other: RunRow) -> bool:
+    """Whether both have the same agent, and as far as is known in the same configuration."""
+    return run.agent == other.agent and (
+        run.agent_version == other.agent_version or not (run.agent_version and other.agent_version)
+    )
+
+
 def divergence_of(
     store: Store,
     run: RunRow,

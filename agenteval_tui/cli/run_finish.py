@@ -11,6 +11,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.ab import compare_ab
 from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.costs import costs_of
+from agenteval_tui.analysis.earlier_program import passed_before
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import (
     BaselineResult,
@@ -45,6 +46,7 @@ from agenteval_tui.views.causes import causes_in_short
 from agenteval_tui.views.comparison import comparison_view, was_and_now
 from agenteval_tui.views.cost import judges_view, spent_view
 from agenteval_tui.views.execution import ended_view, next_view, rate_view, startup_text
+from agenteval_tui.views.file_changes import passed_before_view
 from agenteval_tui.views.gates import gates_view
 from agenteval_tui.views.model import View, paragraphs, text
 from agenteval_tui.views.quarantine import left_out_view
@@ -136,6 +138,7 @@ def finish(store: Store, execution: str, progress: RunProgress, *, interrupted: 
     out.view(ended_view(row, runs, progress.errors(), progress.not_observed(), progress.problems_around()))
     if not progress.quiet:
         out.view(causes_in_short(*causes_of_execution(store, row.id), row.id, db_option(store.path)))
+        out.view(passed_before_view(passed_before(store, runs)))
         out.view(rate_view(row, overall, progress.retries))
         out.view(umbraco_view(umbraco_figures(row.options, runs)))
     out.view(_ab(row, runs))

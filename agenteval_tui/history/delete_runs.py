@@ -197,8 +197,8 @@ def orphan_rows() -> Iterator[tuple[str, str]]:
     yield (
         "tasks",
         "id NOT IN (SELECT task FROM runs WHERE task IS NOT NULL"
-        " UNION SELECT setup FROM executions WHERE setup IS NOT NULL"
-        " UNION SELECT programs FROM executions WHERE programs IS NOT NULL)",
+        " UNION SELECT setup FROM executions WHERE setup IS NOT NULL)"
+        " AND lower(hex(hash)) NOT IN (SELECT one.value FROM executions, json_each(executions.programs) AS one)",
     )
     yield "transcripts", "id NOT IN (SELECT transcript FROM runs WHERE transcript IS NOT NULL)"
     yield "tool_calls", "transcript NOT IN (SELECT id FROM transcripts)"

@@ -54,6 +54,7 @@ OBJECTS = (
     ("executions", "options"),
     ("executions", "meta"),
     ("executions", "commits"),
+    ("executions", "programs"),
     ("plans", "variables"),
     ("criteria", "spec"),
     ("criterion_texts", "spec"),

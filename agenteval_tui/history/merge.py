@@ -27,6 +27,7 @@ from agenteval_tui.history.blobs import json_text, search_document
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import running_executions, spent_by_attempts
 from agenteval_tui.history.errors import HistoryError, explain, refuse_unreleased
+from agenteval_tui.history.programs import hashes_of
 from agenteval_tui.history.rebuild_totals import LOST
 from agenteval_tui.history.recordings import FORK, mark_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, withdraw
@@ -39,14 +40,12 @@ COMING = "it was running in the history that it was merged from"
 MERGED = "merged"
 """The option of an execution of which something came from another history: to resume it needs a person's word."""
 _NOT_HERE = ("executor", "scheduler")
-_PACKED = ("setup", "programs")
-"""What of an execution is in rows of `tasks`."""
 _LEFT_OUT = "what can't be read of {} runs: they are listed without it"
 Row = dict[str, Any]
 # What a column names: a row of this table, by its number there. The first to come are those that others name.
 _NAMES = {
     "tests": {"suite": "suites"},
-    "executions": {"setup": "tasks", "programs": "tasks"},
+    "executions": {"setup": "tasks"},
     "dataset_rows": {"test": "tests"},
     "runs": {
         "execution": "executions",
@@ -170,8 +169,8 @@ class _Merge(Operation):
         execution = tables["executions"][0]
         # Where it was run there is nothing that anything here should be sent to.
         options = {name: value for name, value in json.loads(execution["options"]).items() if name not in _NOT_HERE}
-        packed = {name: execution[name] if execution[name] in readable_tasks else None for name in _PACKED}
-        tables["executions"] = [{**execution, **packed, "options": json_text(options)}]
+        setup = execution["setup"] if execution["setup"] in readable_tasks else None
+        tables["executions"] = [{**execution, "setup": setup, "options": json_text(options)}]
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> MergeResult:
         """Insert what is not here."""
@@ -348,8 +347,11 @@ def read_batch(connection: sqlite3.Connection, execution: Row, runs: Sequence[in
     )
     tables["plans"] = _by_id(connection, "plans", [row["plan"] for row in rows])
     tables["dataset_rows"] = _by_id(connection, "dataset_rows", [row["dataset_row"] for row in rows])
-    packed = [execution[name] for name in _PACKED]
-    tables["tasks"] = _by_id(connection, "tasks", [*(row["task"] for row in rows), *packed])
+    tables["tasks"] = _by_id(connection, "tasks", [*(row["task"] for row in rows), execution["setup"]])
+    programs = hashes_of(execution["programs"])
+    tables["tasks"] += read_rows(
+        connection, f"SELECT * FROM tasks WHERE hash IN ({','.join('?' * len(programs))})", programs
+    )
     tables["judge_replies"] = _by_id(connection, "judge_replies", [row["reply"] for row in tables["run_replies"]])
     tables["tests"] = _by_id(connection, "tests", [row["test"] for row in rows])
     tables["suites"] = _by_id(connection, "suites", [row["suite"] for row in tables["tests"]])

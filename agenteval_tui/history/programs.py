@@ -1,14 +1,16 @@
-"""The code of an execution's agents when it began: the files of each agent's project, with their digests.
+"""The code of an execution's agents when it began: the state of each agent's project, and the files of that state.
 
-Which state of a project answered can't be asked later: files that were never committed are gone with the next save.
-Executions of the same state share what is stored.
+Which state of a project answered can't be asked later: files that were never committed are gone with the next save. A
+state is named by its hash, and stored once, with the tasks (`task_specs.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from agenteval_tui.core.storable import storable
 from agenteval_tui.history.blobs import json_text
@@ -27,48 +29,49 @@ class KeepPrograms(Operation):
     patient: ClassVar[bool] = True
     execution_id: str
     programs: Mapping[str, ProgramFiles]
-    packed: PackedTask | None = None
+    packed: Mapping[str, PackedTask] = {}
 
     def prepare(self) -> None:
-        """Encode them; agents of the same project share one list."""
-        projects: list[dict[str, Any]] = []
-        for agent, files in sorted(self.programs.items()):
-            digests = {name: digest[:_DIGITS] for name, digest in sorted(files.items())}
-            same = next((project for project in projects if project["files"] == digests), None)
-            if same is None:
-                projects.append({"agents": [agent], "files": digests})
-            else:
-                same["agents"].append(agent)
-        self.packed = pack(projects)
+        """Encode them."""
+        self.packed = {
+            agent: pack({name: digest[:_DIGITS] for name, digest in sorted(files.items())})
+            for agent, files in self.programs.items()
+        }
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Keep them. Of an execution that was resumed the first ones stay, as its commits do."""
-        assert self.packed is not None
-        row = connection.execute(
-            "SELECT 1 FROM executions WHERE uid = ? AND programs IS NULL", (storable(self.execution_id),)
-        ).fetchone()
-        if row is not None:
-            ids = store_packed(connection, [self.packed])
-            connection.execute(
-                "UPDATE executions SET programs = ? WHERE uid = ?",
-                (ids[self.packed.hash], storable(self.execution_id)),
-            )
+        hashes = {agent: packed.hash.hex() for agent, packed in self.packed.items()}
+        changed = connection.execute(
+            "UPDATE executions SET programs = ? WHERE uid = ? AND programs = '{}'",
+            (json_text(hashes), storable(self.execution_id)),
+        )
+        if changed.rowcount:
+            store_packed(connection, list(self.packed.values()))
 
 
-def programs_of(connection: sqlite3.Connection, execution_ids: Iterable[str]) -> dict[str, Mapping[str, ProgramFiles]]:
-    """By execution, then by agent: the files of the agent's project. What is not known is left out."""
+def programs_of(connection: sqlite3.Connection, execution_ids: Iterable[str]) -> dict[str, Mapping[str, str]]:
+    """By execution, then by agent: the hash of the state of the agent's project. What is not known is left out."""
     rows = connection.execute(
-        "SELECT e.uid, t.id, t.data FROM executions e JOIN tasks t ON t.id = e.programs"
-        " WHERE e.uid IN (SELECT value FROM json_each(?))",
+        "SELECT uid, programs FROM executions WHERE programs != '{}' AND uid IN (SELECT value FROM json_each(?))",
         (json_text([storable(execution_id) for execution_id in execution_ids]),),
     )
-    by_row: dict[int, Mapping[str, ProgramFiles]] = {}
-    programs = {}
-    for execution_id, row, data in rows:
-        if row not in by_row:
-            try:
-                by_row[row] = {agent: project["files"] for project in unpack(data) for agent in project["agents"]}
-            except (HistoryError, KeyError, TypeError):
-                by_row[row] = {}  # a damaged row: nothing is known
-        programs[execution_id] = by_row[row]
-    return programs
+    return {execution_id: json.loads(programs) for execution_id, programs in rows}
+
+
+def hashes_of(programs: str) -> list[bytes]:
+    """The hashes of the rows of tasks that the column `programs` names."""
+    hashes = []
+    for program in json.loads(programs).values():
+        with contextlib.suppress(TypeError, ValueError):  # another program may have written it
+            hashes.append(bytes.fromhex(program))
+    return hashes
+
+
+def program_files(connection: sqlite3.Connection, program: str) -> ProgramFiles:
+    """The files of a state; none where they are not known any more."""
+    try:
+        row = connection.execute("SELECT data FROM tasks WHERE hash = ?", (bytes.fromhex(program),)).fetchone()
+        files = {} if row is None else unpack(row[0])
+    except (ValueError, HistoryError):
+        files = {}  # damaged, or written by another program
+    return files if isinstance(files, dict) else {}

@@ -122,13 +122,12 @@ def complete(target: sqlite3.Connection, damaged: Collection[str] = ()) -> Rebui
     if "evidence" in damaged and without:
         lost["evidence"] = lost.get("evidence", 0) + without
     # The number of a lost task may be given to a new one: references to the lost one must not run that.
-    tasks = "SELECT task FROM runs UNION SELECT setup FROM executions UNION SELECT programs FROM executions"
+    tasks = "SELECT task FROM runs UNION SELECT setup FROM executions"
     gone = target.execute(f"SELECT count(task) FROM ({tasks}) WHERE task NOT IN (SELECT id FROM tasks)").fetchone()[0]
     if gone:
         lost["tasks"] = gone
     target.execute("UPDATE runs SET task = NULL WHERE task NOT IN (SELECT id FROM tasks)")
-    for column in ("setup", "programs"):
-        target.execute(f"UPDATE executions SET {column} = NULL WHERE {column} NOT IN (SELECT id FROM tasks)")
+    target.execute("UPDATE executions SET setup = NULL WHERE setup NOT IN (SELECT id FROM tasks)")
     # Last: the totals rest on all rows that are left.
     recount(target)
     return RebuildResult(lost, rebuilt)

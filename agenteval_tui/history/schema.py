@@ -48,7 +48,8 @@ _TABLES = (
     # say what was paid for, failed attempts among it. `project`: "" is not known, as of another tool's results.
     # `around`: its services and the hooks that belong to no single run (`runs.around.record`), as JSON. `name`, `note`
     # and `meta` (JSON): what a person called it (`execution_names`). `commits`: by repository, what it began with,
-    # as JSON (`suites.commits`). `programs`: a row of `tasks` with the files of its agents' projects (`programs`).
+    # as JSON (`suites.commits`). `programs` (JSON): by agent, the hash of the row of `tasks` with
+    # the files of its project (`programs`).
     """CREATE TABLE executions (
         id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, kind TEXT NOT NULL,
         source TEXT NOT NULL, status TEXT NOT NULL, started_ms INTEGER NOT NULL, finished_ms INTEGER,
@@ -60,7 +61,7 @@ _TABLES = (
         output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, setup INTEGER, project TEXT NOT NULL DEFAULT '',
         startup_ms REAL, around TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '',
         note TEXT NOT NULL DEFAULT '', meta TEXT NOT NULL DEFAULT '{}', commits TEXT NOT NULL DEFAULT '{}',
-        programs INTEGER)""",
+        programs TEXT NOT NULL DEFAULT '{}')""",
     "CREATE INDEX executions_running ON executions (status) WHERE status = 'running'",
     "CREATE INDEX executions_by_project ON executions (project)",
     "CREATE INDEX executions_by_name ON executions (name) WHERE name != ''",

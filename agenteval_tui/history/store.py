@@ -39,7 +39,7 @@ from agenteval_tui.history.feedback import Feedback, feedback_of
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.lock_wait import tell_waiting
 from agenteval_tui.history.open_database import FileIdentity, OpenedDatabase, mark_damaged, open_file
-from agenteval_tui.history.programs import ProgramFiles, programs_of
+from agenteval_tui.history.programs import ProgramFiles, program_files, programs_of
 from agenteval_tui.history.records import (
     CostRow,
     Counts,
@@ -427,10 +427,14 @@ class Store:
         """What the tasks of an execution have in common (`runs.task_payload`); None: it can't be resumed."""
         return self.read(lambda c: task_specs.setup_of(c, execution_id))
 
-    def programs_of(self, execution_ids: Iterable[str]) -> dict[str, Mapping[str, ProgramFiles]]:
-        """By execution, then by agent: the files of the agent's project when it began, with hashes of their content.
-        What is not known is left out."""
+    def programs_of(self, execution_ids: Iterable[str]) -> dict[str, Mapping[str, str]]:
+        """By execution, then by agent: the hash of the state that the agent's project was in. What is not known is left
+        out."""
         return self.read(lambda c: programs_of(c, execution_ids))
+
+    def program_files(self, program: str) -> ProgramFiles:
+        """The files of such a state, with hashes of their content; none where they are not known any more."""
+        return self.read(lambda c: program_files(c, program))
 
     def cached(self, request_hash: str) -> tuple[str, Transcript] | None:
         """The newest run whose agent was asked exactly this and answered without an error: its id and transcript."""

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from agenteval_tui.analysis.earlier_program import FileChange
+from agenteval_tui.analysis.earlier_program import FileChange, PassedBefore
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.phrasing import listed
+from agenteval_tui.views.model import View, paragraphs, text
 
 _SHOWN = 5
+
+
+def passed_before_view(tests: Iterable[PassedBefore]) -> View:
+    """`order-status passed with earlier code; since then changed: tools.py`, a line for tests of the same changes."""
+    return paragraphs(
+        text(
+            (one_line(listed(broken.tests, _SHOWN)), "bold"),
+            f" passed with earlier code; since then changed: {file_changes_text(broken.files)}",
+        )
+        for broken in tests
+    )
 
 
 def file_changes_text(changes: Sequence[FileChange]) -> str:

@@ -60,7 +60,10 @@ def blame(cli: CommandLine, run_id: str = "says") -> Any:
 def test_a_test_that_passed_with_earlier_code(project: Path, cli: CommandLine, agent: str) -> None:
     assert run(cli, agent, "the first word", 3) == 0
     Path("lib/more.py").write_text("")
-    assert run(cli, agent, "another word", 2) == 1
+    assert run(cli, agent, "another word", 1) == 1
+    changes = cli("compare", "--json").json("compare")["files"]
+    done = cli("run", "words.suite.yaml", "--trust")
+    assert "says passed with earlier code; since then changed: lib/helper.py and lib/more.py (added)" in done.out
 
     sentence = "3 of 3 runs passed; since then changed: lib/helper.py and lib/more.py (added)"
     assert f"with earlier code: {sentence}" in cli("why", "last").out
@@ -68,7 +71,6 @@ def test_a_test_that_passed_with_earlier_code(project: Path, cli: CommandLine, a
     assert (answer["reproduces"], answer["runs"], answer["passed"]) == ("always", 2, 0)
     assert (answer["earlier_program"]["runs"], answer["earlier_program"]["passed"]) == (3, 3)
     assert sentence in cli("blame", "says").out
-    changes = cli("compare", "--json").json("compare")["files"]
     assert (
         changes
         == answer["earlier_program"]["files"]

@@ -20,7 +20,7 @@ from agenteval_tui.analysis.lost_from_sight import (
     lost_from_sight,
     needed_from_sight,
 )
-from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, repetitions
+from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, is_same_agent, repetitions
 from agenteval_tui.analysis.statistics import fisher_exact, wilson
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
@@ -208,7 +208,7 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
     if row.id not in {repetition.id for repetition in rows}:
         rows.append(row)
     programs = Programs(store, rows)
-    of_agent = [repetition for repetition in rows if _is_same_agent(repetition, row)]
+    of_agent = [repetition for repetition in rows if is_same_agent(repetition, row)]
     own = [repetition for repetition in of_agent if not programs.differ(repetition, row)]
     own_ids = {repetition.id for repetition in own}
     others = [repetition for repetition in rows if repetition.id not in own_ids]
@@ -225,13 +225,6 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         tree=divergence.tree,
         parting=divergence.fork,
         compared=divergence.compared,
-    )
-
-
-def _is_same_agent(one: RunRow, other: RunRow) -> bool:
-    """Whether both have the same agent, and as far as is known in the same configuration."""
-    return one.agent == other.agent and (
-        one.agent_version == other.agent_version or not (one.agent_version and other.agent_version)
     )
 
 

@@ -143,7 +143,7 @@ CREATE TABLE executions (
         output_tokens INTEGER NOT NULL DEFAULT 0, cost REAL, setup INTEGER, project TEXT NOT NULL DEFAULT '',
         startup_ms REAL, around TEXT NOT NULL DEFAULT '', name TEXT NOT NULL DEFAULT '',
         note TEXT NOT NULL DEFAULT '', meta TEXT NOT NULL DEFAULT '{}', commits TEXT NOT NULL DEFAULT '{}',
-        programs INTEGER);
+        programs TEXT NOT NULL DEFAULT '{}');
 
 table failed_attempts
 CREATE TABLE failed_attempts (
