@@ -395,6 +395,25 @@ async def test_a_package_that_is_not_installed_yet(run_agent: Run, tmp_path: Pat
     assert error.fix.startswith(f"{install}, if a package of the project has it"), error.fix
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize(
+    ("package", "name", "fix"),
+    [
+        ('{"dependencies": {"@of/nobody": "1"}}', "@of/nobody/part", "install the project's packages: npm install"),
+        ("{}", "of-nobody", "package.json doesn't list of-nobody: npm add of-nobody"),
+        ("{}", "./own", "run it by hand"),
+    ],
+)
+@pytest.mark.parametrize("form", ["agent.mjs", "agent.cjs"])
+async def test_a_package_for_node_that_is_missing(
+    run_agent: Run, tmp_path: Path, form: str, package: str, name: str, fix: str
+) -> None:
+    (tmp_path / "package.json").write_text(package)
+    (tmp_path / form).write_text(f"import '{name}';" if form.endswith(".mjs") else f"require('{name}');")
+    error = failure(await run_agent(command("node", form)))
+    assert error.fix.startswith(fix), error
+
+
 async def test_secrets_in_last_words_are_hidden(run_agent: Run) -> None:
     code = "import os, sys; sys.exit('bad key ' + os.environ['MY_API_KEY'])"
     error = failure(await run_agent(python(code), env={"MY_API_KEY": "sk-1234567890"}))

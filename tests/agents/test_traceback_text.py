@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from agenteval_tui.agents.process import traceback_text
 from agenteval_tui.agents.process.traceback_text import frames_in_dump, traceback_in, tracebacks_in
 from agenteval_tui.transcripts.traceback import raised_words
 
@@ -128,6 +130,70 @@ def test_node() -> None:
     ]
     assert first.frames[-1].source == "throw new Error('db down');"
     assert (second.type, second.relation, second.frames[0].file) == ("TypeError", "cause", "deep.js")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize(
+    ("code", "type_name", "message", "places"),
+    [
+        ("const x = 1;\nconst = 2;\n", "SyntaxError", "Unexpected token '='", [("part.mjs", 2, "const = 2;")]),
+        (
+            "const p = new Promise((ok) => { throw new TypeError('no order') });\nawait Promise.all([p]);\n",
+            "TypeError",
+            "no order",
+            [
+                ("part.mjs", 1, "const p = new Promise((ok) => { throw new TypeError('no order') });"),
+                ("part.mjs", 1, ""),
+            ],
+        ),
+        (
+            "try { null.x; } catch (error) { console.error('Error:', error); process.exit(1); }",
+            "TypeError",
+            "Cannot read properties of null (reading 'x')",
+            [("part.mjs", 1, "")],
+        ),
+    ],
+)
+def test_what_node_prints(
+    tmp_path: Path, code: str, type_name: str, message: str, places: list[tuple[str, int, str]]
+) -> None:
+    (tmp_path / "main.mjs").write_text("import './part.mjs';\n")
+    (tmp_path / "part.mjs").write_text(code)
+    done = subprocess.run(["node", "main.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    traceback = traceback_in(done.stderr, str(tmp_path))
+    assert traceback is not None
+    (raised,) = traceback.exceptions
+    assert (raised.type, raised.message) == (type_name, message)
+    own = [(frame.file, frame.line, frame.source) for frame in reversed(raised.frames) if frame.project]
+    assert own == places
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        '/app/src/tools.ts:20:52: ERROR: Expected identifier but found "="',
+        "src/tools.ts:20:52 - error TS1005: ',' expected.",
+    ],
+)
+def test_typescript_that_can_not_be_read_is_the_place(fault: str) -> None:
+    text = f"Error: Transform failed with 1 error:\n{fault}\n"
+    text += (
+        "    at failureErrorWithLog (/app/node_modules/esbuild/lib/main.js:1752:15)\n    at emit (node:events:524:28)\n"
+    )
+    traceback = traceback_in(text, "/app")
+    assert traceback is not None
+    own = [(frame.file, frame.line) for frame in traceback.exceptions[0].frames if frame.project]
+    assert own == [("src/tools.ts", 20)]
+
+
+def test_agentevals_own_part_of_a_program_for_node_is_no_frame() -> None:
+    own = Path(traceback_text.__file__).parent / "startup" / "node_clients.cjs"
+    text = (
+        f"Error: Cannot find module 'x'\n    at Module._load [as _load] ({own}:169:25)\n    at main (/app/a.js:1:1)\n"
+    )
+    traceback = traceback_in(text, "/app")
+    assert traceback is not None
+    assert [frame.file for frame in traceback.exceptions[0].frames] == ["a.js"]
 
 
 @pytest.mark.parametrize("text", ["", "KeyError: 'x'", "at home: 3", 'File "x.py", line 3'])

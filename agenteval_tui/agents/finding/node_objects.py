@@ -40,6 +40,7 @@ _ASKS = {
   const { id } = await runner.sessionService.createSession({ appName: "agenteval", userId: "user" });
   const newMessage = { role: "user", parts: [{ text: content }] };
   for await (const event of runner.runAsync({ userId: "user", sessionId: id, newMessage })) {
+    if (event.errorMessage) throw new Error(event.errorMessage);
     for (const part of event.content?.parts ?? []) if (part.text) console.log(part.text);
   }
 """,

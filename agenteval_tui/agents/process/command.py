@@ -50,6 +50,7 @@ from agenteval_tui.agents.process.errors import (
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
+from agenteval_tui.agents.process.node_packages import remedy_for_package
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.process_tree import python_that_catches
 from agenteval_tui.agents.process.project_environment import project_environment
@@ -374,6 +375,8 @@ class CommandAgent:
                 command = argv_of(options.command, options.shell)
                 environment = project_environment(self._folder(options))
                 return remedy_for_module(raised.message, command, environment, env)
+            if raised is not None and (remedy := remedy_for_package(raised.message, self._folder(options))):
+                return remedy
             return remedy_in(words[-_TAIL:], env, env_files(self._setup.base_dir, self._setup.config))
         except AgentevalError as problem:  # a file of it changed meanwhile
             return problem.fix

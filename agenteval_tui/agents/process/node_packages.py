@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from agenteval_tui.core.json_values import json_object
 from agenteval_tui.suites.trust import working_copy_of
 
 _PROGRAMS = Path("node_modules", ".bin")
+_MISSING = re.compile(r"Cannot find (?:package|module) '((?:@[\w.-]+/)?[\w][\w.-]*)(?:/[^']*)?'")
 _LOCKS = {
     "pnpm-lock.yaml": "pnpm install",
     "yarn.lock": "yarn install",
@@ -30,6 +33,28 @@ def install_command(folder: Path) -> str:
     if not any((place / "package.json").is_file() for place in places):
         return ""
     return next((_LOCKS[lock] for place in places for lock in _LOCKS if (place / lock).is_file()), "npm install")
+
+
+def remedy_for_package(message: str, folder: Path) -> str:
+    """What to do where Node says with this message that it did not find a package; "" where it says something else."""
+    missing = _MISSING.match(message)
+    if missing is None:
+        return ""
+    name, install = missing[1], install_command(folder)
+    if not install or _declares(name, folder):
+        return f"install the project's packages: {install or 'npm install'}"
+    return f"package.json doesn't list {name}: {install.partition(' ')[0]} add {name}"
+
+
+def _declares(name: str, folder: Path) -> bool:
+    for place in _around(folder):
+        try:
+            read = json_object((place / "package.json").read_bytes()) or {}
+        except OSError:
+            continue
+        if any(name in table for table in read.values() if isinstance(table, dict)):
+            return True
+    return False
 
 
 def _around(folder: Path) -> Iterator[Path]:

@@ -28,8 +28,13 @@ _UNDERLINE = re.compile(r"[\s~^]+$")
 _JS_FRAME = re.compile(
     r"^\s+at (?:async )?(?:(?P<function>[^()]+?) \()?(?:file://)?(?P<file>[^()\s]+?):(?P<line>\d+):\d+\)?[\s{]*$"
 )
+_JS_CALL = re.compile(r"^\s+at \S")
+"""A frame, also one without a place: `at Promise.all (index 0)`."""
+_JS_FAULT = re.compile(r"^(?:file://)?(?P<file>/?[^\s:]+\.[cm]?[jt]sx?):(?P<line>\d+)(?:$|:\d+(?:: ERROR: | - error ))")
+"""Where code can't be read, as Node, esbuild (tsx) and the compiler of TypeScript (ts-node) say it."""
 _JS_RAISED = re.compile(
-    r"^(?P<cause>\s*\[cause\]: )?(?:Uncaught )?(?P<type>[A-Z][\w$.]*)(?: \[\w+\])?(?:: (?P<message>.*))?$"
+    r"^(?P<cause>\s*\[cause\]: )?(?:Uncaught |Error: (?=(?:[A-Z]\w*)?Error(?: \[\w+\])?: ))?"
+    r"(?P<type>[A-Z][\w$.]*)(?: \[\w+\])?(?:: (?P<message>.*))?$"
 )
 PACKAGES = re.compile(
     r"[\\/](?:site-packages|dist-packages|node_modules)[\\/]|[\\/]lib(?:64)?[\\/]python\d[\d.]*[\\/]|\.zip[\\/]"
@@ -40,6 +45,7 @@ _DUMPED = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in (?P<functio
 _HERE = Path(__file__).parent
 OWN = (f"{_HERE / 'python_'}", f"{_HERE.parents[1] / 'extensions'}{os.sep}")
 """How the paths of our own part of a process begin: here, and where readers of frameworks are."""
+_STARTUP = f"{_HERE / 'startup'}{os.sep}"
 _LONGEST = 300
 _MOST_LINES = 20  # of a message in JavaScript
 
@@ -225,7 +231,7 @@ def _node(lines: list[str], folder: str) -> Traceback | None:
     end = last
     while end >= 0:
         begin = end
-        while begin >= 0 and _JS_FRAME.match(lines[begin]):
+        while begin >= 0 and _JS_CALL.match(lines[begin]):
             begin -= 1
         frames = [frame for line in lines[begin + 1 : end + 1] if (frame := _js_frame(line, folder)) is not None]
         head = begin
@@ -245,8 +251,11 @@ def _node(lines: list[str], folder: str) -> Traceback | None:
             end -= 1
     if not exceptions:
         return None
-    if exceptions[0].frames and (source := _js_source(lines, exceptions[0].frames[-1])):
-        raised = exceptions[0]
+    raised = exceptions[0]
+    if raised.type == "SyntaxError" or not any(frame.project for each in exceptions for frame in each.frames):
+        fault = next(filter(None, (_js_fault(number, lines, folder) for number in range(len(lines)))), None)
+        exceptions[0] = replace(raised, frames=(*raised.frames, *filter(None, [fault])))
+    elif raised.frames and (source := _js_source(lines, raised.frames[-1])):
         exceptions[0] = replace(raised, frames=(*raised.frames[:-1], replace(raised.frames[-1], source=source)))
     chain = [
         replace(raised, relation="cause", parent=number - 1) if number else raised
@@ -257,10 +266,20 @@ def _node(lines: list[str], folder: str) -> Traceback | None:
 
 def _js_frame(line: str, folder: str) -> Frame | None:
     match = _JS_FRAME.match(line)
-    if match is None:
+    if match is None or match["file"].startswith(_STARTUP):
         return None
     file, own = _file(match["file"], folder)
     return Frame(file, int(match["line"]), match["function"] or "", project=own)
+
+
+def _js_fault(number: int, lines: list[str], folder: str) -> Frame | None:
+    """The place in the project that a line names as one that can't be read."""
+    match = _JS_FAULT.match(lines[number])
+    file, own = _file(match["file"], folder) if match is not None else ("", False)
+    if match is None or not own:
+        return None
+    is_above_source = match.end("line") == len(lines[number]) and number + 1 < len(lines)
+    return Frame(file, int(match["line"]), "", lines[number + 1].strip()[:_LONGEST] if is_above_source else "", own)
 
 
 def _js_source(lines: list[str], frame: Frame) -> str:
@@ -273,7 +292,7 @@ def _js_source(lines: list[str], frame: Frame) -> str:
 
 def _file(file: str, folder: str) -> tuple[str, bool]:
     """A file as it is shown, and whether it is the project's."""
-    own = not (file.startswith(("<", "node:", "internal/")) or PACKAGES.search(file))
+    own = not (file.startswith(("<", "[", "node:", "internal/")) or PACKAGES.search(file))
     if own and PurePath(file).is_absolute():
         way = os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
         return (file if way.startswith("../../../../") else way), True
