@@ -27,7 +27,8 @@ from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
-from agenteval_tui.transcripts.traceback import Traceback
+from agenteval_tui.transcripts.model import RunError
+from agenteval_tui.transcripts.traceback import RaisedException, Traceback
 from agenteval_tui.tui.presenters import status_style
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
@@ -123,6 +124,16 @@ def test_columns_have_room_for_wide_letters(tmp_path: Path) -> None:
     assert [name in plain(line) for line in lines] == [True] * 3
     entries = result_body(json.dumps({name: 1, "n": 2}, ensure_ascii=False)).text.split("\n")
     assert {cell_len(line[:-1]) for line in entries} == {cell_len(name) + 2}
+
+
+def test_the_message_of_a_cause_is_not_cut() -> None:
+    """The run's error has the message of the first exception only."""
+    why = "the order W1042 is in the table of orders, but its customer is not in the table of customers"
+    first = RaisedException("ValueError", "no answer")
+    traceback = Traceback((first, RaisedException("KeyError", why, relation="cause", parent=0)))
+    lines, _ = raised_lines(RunError("program", "ValueError: no answer", traceback=traceback), [], 50)
+    check(lines, 50)
+    assert f"caused by KeyError: {why}" in " ".join(" ".join(map(plain, lines)).split())
 
 
 def test_what_a_probe_printed_before_it_raised_is_not_cut() -> None:

@@ -10,7 +10,7 @@ from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import Traceback
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.view_lines import line
-from agenteval_tui.tui.styled_text import Line, fit, paragraph
+from agenteval_tui.tui.styled_text import Line, fit, hanging, paragraph
 from agenteval_tui.views.traceback import raised_title, traceback_lines
 
 Place = tuple[int, int, int]
@@ -83,5 +83,5 @@ def _traceback(
             rows[place] = first + len(lines)
         margin = (f"{_CURSOR} " if place is not None and place == cursor else "  ", "accent bold")
         indent = ("  " * min(each.indent, _DEEPEST), "")
-        lines.append(fit((margin, indent, *line(each.words)), width))
+        lines += [fit(row, width) for row in hanging((margin, indent, *line(each.words)), width)]
     return lines
