@@ -38,7 +38,6 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     state_of,
 )
-from agenteval_tui.analysis.comparison_sides import IMPORT
 from agenteval_tui.analysis.earlier_program import FileChange, file_changes
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
@@ -70,6 +69,7 @@ from agenteval_tui.history.comparison_queries import (
     variables_of,
 )
 from agenteval_tui.history.quarantines import ActiveQuarantines
+from agenteval_tui.history.records import IMPORTED, is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import ID, row_label
 
@@ -594,7 +594,7 @@ def unpaired_imports(a: Side, b: Side) -> tuple[dict[str, list[ComparedRun]], di
     for number, (side, other) in enumerate(((a, b), (b, a))):
         keys = {run.suite_key for run in other.runs}
         for run in side.runs:
-            if run.suite_key.startswith(IMPORT) and run.suite_key not in keys:
+            if is_imported(run.suite_key) and run.suite_key not in keys:
                 sides[number].setdefault(run.suite_key, []).append(run)
     return sides[0], sides[1]
 
@@ -627,7 +627,7 @@ def _asked_alike(plan: int, other: int, questions: Questions) -> bool:
 
 
 def _import_format(key: str) -> str:
-    return key.removeprefix(IMPORT).partition(":")[0]
+    return key.removeprefix(IMPORTED).partition(":")[0]
 
 
 def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:

@@ -15,14 +15,12 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.history import baselines
 from agenteval_tui.history.baselines import Baseline
 from agenteval_tui.history.comparison_queries import ComparedRun, compared_runs, compared_runs_of, execution_before
-from agenteval_tui.history.records import ExecutionRow
+from agenteval_tui.history.records import ExecutionRow, is_imported
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import ARMS, arm_of
 
 BASELINE = "baseline"
-IMPORT = "import:"
-"""How the key of an imported suite begins; other keys are paths."""
 LAST = "last"
 DEFAULT_VARIATION = "default"
 SELECTIONS = ("tests", "tags", "variation", "sample", "failed_from")
@@ -141,7 +139,7 @@ def baseline_side(store: Store, runs: Sequence[ComparedRun], *, whole: bool = Fa
     ran = {(run.suite_key, run.test_id) for run in runs}
     own = {(baseline.suite_key, baseline.test_id) for baseline in listed}
     suites = {key for key, _ in ran}
-    folders = {Path(key).parent for key in suites if not key.startswith(IMPORT)}
+    folders = {Path(key).parent for key in suites if not is_imported(key)}
     tests = set()
     for baseline in listed:
         key, test = moved.get(baseline.suite_key, baseline.suite_key), baseline.test_id
@@ -188,7 +186,7 @@ def moved_suites(listed: Sequence[Baseline], suites: Mapping[str, str]) -> dict[
     """
     gone: dict[str, list[str]] = {}
     for key, name in {(baseline.suite_key, baseline.suite_name) for baseline in listed}:
-        if key not in suites and not key.startswith(IMPORT) and _is_gone(key):
+        if key not in suites and not is_imported(key) and _is_gone(key):
             gone.setdefault(name, []).append(key)
     there: dict[str, list[str]] = {}
     for key, name in suites.items():

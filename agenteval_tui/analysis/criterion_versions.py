@@ -22,6 +22,7 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.history.comparison_queries import ComparedCriterion, ComparedRun, compared_runs
 from agenteval_tui.history.criterion_versions import CriterionVersion, former_name, text_of, versions_of
+from agenteval_tui.history.records import is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
 from agenteval_tui.runs.judge_labels import JudgeLabels
@@ -95,7 +96,7 @@ def versions(store: Store, suite_key: str, test_id: str, criterion: str) -> Vers
 
 def load(suite_key: str) -> LoadedSuite:
     """The suite's file as it is now. Raises `AgentevalError`."""
-    if suite_key.startswith("import:"):
+    if is_imported(suite_key):
         raise AgentevalError("these runs were imported: they have no suite file here")
     return load_suite(Path(suite_key))
 

@@ -15,7 +15,7 @@ from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.records import RunRow, is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_labels import decided_always
@@ -40,7 +40,7 @@ def respondents_for(suite_keys: Sequence[str], judge: str | None = None) -> Resp
     """
     loaded: list[LoadedSuite] = []
     for key in dict.fromkeys(suite_keys):
-        if key and not key.startswith("import:"):
+        if key and not is_imported(key):
             try:
                 loaded.append(load_suite(Path(key)))
             except AgentevalError:

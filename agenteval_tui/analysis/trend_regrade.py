@@ -21,7 +21,7 @@ from agenteval_tui.grading.causes import signatures
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
-from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.records import RunRow, is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import CauseCount, Measure, ScoreCounts
 from agenteval_tui.suites.load import load_suite
@@ -99,7 +99,7 @@ class _Files:
         key = row.suite_key
         if key not in self._known:
             self._known[key] = {}
-            if not key.startswith("import:"):
+            if not is_imported(key):
                 try:
                     loaded = load_suite(Path(key))
                 except AgentevalError:

@@ -26,7 +26,7 @@ from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label, by_run, label_of, sole_criterion
-from agenteval_tui.history.records import RunRow
+from agenteval_tui.history.records import RunRow, is_imported
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, specs_of
@@ -420,7 +420,7 @@ def _size(transcript: Transcript) -> int:
 
 
 def _suite_of(run: RunRow) -> tuple[LoadedSuite | None, str]:
-    if run.suite_key.startswith("import:"):
+    if is_imported(run.suite_key):
         return None, ""
     path = Path(run.suite_key)
     if not path.suffix and not path.exists():

@@ -27,7 +27,7 @@ from agenteval_tui.formats.stream.json_stream import NOT_UTF8
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.unread_texts import UnreadTexts
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
+from agenteval_tui.history.records import IMPORTED, ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.write_operations import AlreadyImportedError
 from agenteval_tui.suites.projects import project_here
@@ -153,7 +153,7 @@ def _import(
     path, derive, dry_run = source.path, not options.no_derived, options.dry_run
     assert format_.recordings is not None
     tally = _Tally()
-    key = f"import:{format_.name}:{path.name}"
+    key = f"{IMPORTED}{format_.name}:{path.name}"
     record = ExecutionRecord(
         id=new_id(),
         title=f"{path.name} ({format_.name})",

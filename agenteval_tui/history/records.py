@@ -18,6 +18,15 @@ HEAD = 240  # characters of a prompt, an answer or a reason that lists show
 SUMMARY_WINDOW = 20  # runs of a test that `TestSummary` looks at
 
 
+IMPORTED = "import:"
+"""How the key of a suite begins whose runs were imported; other keys are paths."""
+
+
+def is_imported(suite_key: str) -> bool:
+    """Whether a suite has no file here, as its runs were imported."""
+    return suite_key.startswith(IMPORTED)
+
+
 class ExecutionRecord(Struct, frozen=True):
     """What one command starts. `kind` is "run", "import" or "fork" (its runs continue others); `pid` the process that
     does the work (None: this one).

@@ -13,6 +13,7 @@ from agenteval_tui.core.entry_points import is_ready_embedder
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.remote_requests import RemoteRequest
+from agenteval_tui.history.records import is_imported
 from agenteval_tui.runs.plan.agent_resolution import agent_plan
 from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.suites.load import LoadedSuite
@@ -58,7 +59,7 @@ class Respondents(Struct, frozen=True):
         """The folder of the suite's file; for a suite that is not here, the one that its key names."""
         if suite_key in self.suites:
             return self.suites[suite_key][1]
-        return Path(suite_key).parent if suite_key and not suite_key.startswith("import:") else Path.cwd()
+        return Path(suite_key).parent if suite_key and not is_imported(suite_key) else Path.cwd()
 
     def named(self, name: str, suite_key: str) -> AgentPlan:
         """The agent of that name, as a suite sees it. Raises `AgentevalError`."""
