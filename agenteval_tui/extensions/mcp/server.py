@@ -188,6 +188,9 @@ class _Tools(Struct, frozen=True):
         only_changes: Annotated[bool, Field(description="Of a request: only what changed, with its texts.")] = False,
     ) -> str:
         """Show an execution with its runs, or a run with its transcript, tool calls and criteria."""
+        # `--diff` may stand alone: of what begins with a dash behind it, click makes another option, such as --db.
+        if differs_from.startswith("-"):
+            raise AgentevalError(f"there is no run {differs_from!r}")
         chosen = [*(["--diff", differs_from] if differs_from else []), *(["--request", request] if request else [])]
         chosen += ["--diff"] if only_changes and request else []
         return self._verb("show", *chosen, *_given(what))

@@ -124,6 +124,19 @@ def test_it_only_reads_unless_it_is_allowed_more(folder: Path) -> None:
     ask(folder, Allowed(), asking)
 
 
+def test_what_a_coding_agent_names_is_no_option(folder: Path) -> None:
+    for name in ("h.db", "other.db"):
+        agenteval.run(folder, db=folder / name)
+
+    async def asking(client: McpSession) -> None:
+        # The run to compare with may be left out of `show`, and the next word be an option that names another history.
+        other = f"--db={folder / 'other.db'}"
+        answer = await said(client, "show", what="last", request="1", differs_from=other)
+        assert answer.endswith(f"there is no run {other!r}")
+
+    ask(folder, Allowed(), asking)
+
+
 def test_a_failure_is_found_explained_and_an_edit_is_tried_and_saved(folder: Path) -> None:
     agenteval.run(folder, db=folder / "h.db")
 
