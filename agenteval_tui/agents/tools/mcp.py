@@ -105,7 +105,7 @@ class McpTool:
         return await self._server.call(self._own_name, arguments)
 
 
-class McpSession(Protocol):
+class KeptForRun(Protocol):
     """Something that lives as long as a run."""
 
     def shut(self) -> None:
@@ -113,7 +113,7 @@ class McpSession(Protocol):
         ...
 
 
-Thing = TypeVar("Thing", bound=McpSession)
+Kept = TypeVar("Kept", bound=KeptForRun)
 
 
 class ToolHost:
@@ -125,7 +125,7 @@ class ToolHost:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, McpSession] = {}
+        self._kept: dict[str, KeptForRun] = {}
         self._servers: dict[str, tuple[McpServer, list[ToolSpec]]] = {}
         self._starting: dict[str, asyncio.Lock] = {}
         self._lease: Lease | None = None
@@ -150,21 +150,20 @@ class ToolHost:
             self._servers[key] = server, await server.start()
             return self._servers[key]
 
-    def kept(self, run: str, turn: int, make: Callable[[], Thing]) -> Thing:
+    def kept(self, run: str, turn: int, make: Callable[[], Kept]) -> Kept:
         """What the run keeps: new in its first turn (another attempt begins from the start), then the same."""
-        mcp_session = self._kept.get(run)
-        if mcp_session is not None and turn > 1:
-            return cast(Thing, mcp_session)
+        before = self._kept.get(run)
+        if before is not None and turn > 1:
+            return cast(Kept, before)
         self.release(run)
-        thing = make()
-        self._kept[run] = thing
-        return thing
+        kept = self._kept[run] = make()
+        return kept
 
     def release(self, run: str) -> None:
         """The run is over: give back what it kept."""
-        mcp_session = self._kept.pop(run, None)
-        if mcp_session is not None:
-            mcp_session.shut()
+        kept = self._kept.pop(run, None)
+        if kept is not None:
+            kept.shut()
 
     async def close(self) -> None:
         """End all servers and processes, and what runs kept."""
