@@ -325,7 +325,9 @@ class Note(Struct, frozen=True, omit_defaults=True):
     reply its tool calls are. nothing_at_path: no reply had anything there (the path). dumped: what an agent gave is of
     a type that can't be read (the type), and is shown as JSON. format_without_calls: a file's format has none (its
     name). unread_calls: calls that could not be read (why). unknown_requests: what models were asked is not known (no
-    transcript says it with a note). after_hook: a hook after the run failed (how).
+    transcript says it with a note). after_answer: what a model said last is not in the messages of the graph's state,
+    which have an answer (the field of the state that it is in, or "no field"). not_in_state: the same, where they have
+    none. after_hook: a hook after the run failed (how).
     """
 
     code: str
@@ -363,6 +365,10 @@ _NOTES = {
     "no_calls_option": "its tool calls are not known: the agent has no option `tool_calls`",
     "nothing_at_path": "its tool calls are not known: no reply has anything at `{what}`",
     "dumped": "its answer is not known: agenteval can't read a {what}, and shows it as JSON",
+    "after_answer": "its answer is the last message of its state; what a model said after that is in {what} "
+    "(`output: FIELD` takes another field for the answer)",
+    "not_in_state": "its answer is not known: its state has no message with it; what a model said last is in {what} "
+    "(`output: FIELD` takes another field for the answer)",
     "format_without_calls": "its tool calls are not known: this file of {what} has none",
     "unread_calls": "some of its tool calls are not known: {what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",

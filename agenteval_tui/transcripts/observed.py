@@ -22,6 +22,7 @@ TEXT_ONLY = "text_only"
 NO_CALLS_OPTION = "no_calls_option"
 NOTHING_AT_PATH = "nothing_at_path"
 DUMPED = "dumped"
+NOT_IN_STATE = "not_in_state"
 FORMAT_WITHOUT_CALLS = "format_without_calls"
 UNREAD_CALLS = "unread_calls"
 UNMATCHED_RESULT = "unmatched_result"
@@ -34,6 +35,7 @@ _UNSEEN: dict[str, frozenset[ObservedKind]] = {
     NOTHING_AT_PATH: _CALLS,
     FORMAT_WITHOUT_CALLS: _CALLS,
     DUMPED: _CALLS | {"text", "reasoning"},
+    NOT_IN_STATE: frozenset(("text",)),
     "open_spans": _CALLS,
     "unrecorded": _CALLS,
     UNREAD_CALLS: _CALLS,

@@ -47,6 +47,7 @@ def conversation(messages: Any, text: str = "It is 7.") -> tuple[list[list[Any]]
 def events(pieces: list[Any]) -> list[dict[str, Any]]:
     reader = Reader(ASKED)
     told = [event for piece in pieces for event in reader.take(piece, True)]
+    reader.end_graph()
     told += reader.end()
     begins = max((number for number, event in enumerate(told) if event["type"] == "restart"), default=-1) + 1
     return told[begins:]
@@ -91,3 +92,40 @@ def test_two_answers_with_the_same_text_are_two() -> None:
     pieces.append(("values", {"messages": [messages.HumanMessage("how many", id="h"), first, between, second]}))
     told = events(pieces)
     assert [event["text"] for event in told if event["type"] == "text"] == ["Yes.", "Yes."]
+
+
+def state_of(*texts: str, **fields: str) -> dict[str, Any]:
+    messages = pytest.importorskip("langchain_core.messages")
+    answers = [messages.AIMessage(text, id=f"a{number}") for number, text in enumerate(texts)]
+    return {"messages": [messages.HumanMessage("how many", id="h"), *answers], **fields}
+
+
+@pytest.mark.parametrize(
+    ("states", "later", "texts", "note"),
+    [
+        # A model that makes a title after the answer.
+        (
+            [state_of("It is 7."), state_of("It is 7.", title="Seven")],
+            "Seven",
+            "Seven|It is 7.",
+            ("after_answer", "title"),
+        ),
+        ([state_of("It is 7.")], "Seven", "Seven|It is 7.", ("after_answer", "no field")),
+        # What it says is lost, or elsewhere.
+        ([state_of(), state_of()], "It is 7.", "It is 7.", ("not_in_state", "no field")),
+        ([state_of(), state_of(report="It is 7.")], "It is 7.", "It is 7.", ("not_in_state", "report")),
+        ([state_of(), state_of("It is 7.")], "It is 7.", "It is 7.", None),
+        # The node changes it before it gives it.
+        ([state_of(), state_of("It is 8.")], "It is 7.", "It is 7.|It is 8.", None),
+    ],
+)
+def test_the_answer_is_the_last_message_of_the_state(
+    states: list[Any], later: str, texts: str, note: tuple[str, str] | None
+) -> None:
+    messages = pytest.importorskip("langchain_core.messages")
+    pieces: list[Any] = [("values", states[0])]
+    pieces += [("messages", (one, {})) for one in chunks(messages, 9, [(later, [])])]
+    told = events([*pieces, ("values", states[-1])])
+    ends = ["|" if event["type"] == "message_end" else event.get("text", "") for event in told]
+    assert "".join(ends) == texts
+    assert [(event["code"], event["what"]) for event in told if event["type"] == "note"] == ([note] if note else [])

@@ -156,7 +156,8 @@ class Reader:
         self._responses = 0  # of pydantic-ai's stream
         self._open = False
         self._chunks: dict[str, Any] = {}  # LangChain's, by the id of their message
-        self._state: dict[str, Any] | None = None
+        self._state: dict[str, Any] | None = None  # of a graph without messages
+        self._graph: dict[str, Any] | None = None  # the last one of a graph that has some
         self._frameworks: dict[Framework, PieceReader] = {}  # the readers of what only one framework has, by its module
         self.gave = False
         """Whether anything came but None: an answer that is empty on purpose is an empty text."""
@@ -185,6 +186,19 @@ class Reader:
         elif self._last is not None and not self._told_whole and not self.said.acts:
             self._note("unread_calls", self._last)
         return self.said.news(end=True)
+
+    def end_graph(self) -> None:
+        """The answer of a graph is the last message of its state, and not what a model said after that."""
+        self._settle_chunks()
+        state = self._graph
+        if state is None or state.get("structured_response") is not None:
+            return
+        if not all(map(pieces.is_message, state["messages"])):
+            return
+        after, answered = self.said.ends_with(self._messages(state["messages"]))
+        if after is not None:
+            where = next((name for name, value in state.items() if value == after), "no field")
+            self._note("after_answer" if answered else "not_in_state", where)
 
     def _last_piece(self, piece: object, instead: str) -> None:
         """An answer that does not say which tools were called before it. `instead`: what would."""
@@ -426,6 +440,12 @@ class Reader:
 
     def _settle(self) -> None:
         """Chunks whose end was not announced are whole now; so is the state that a graph had at the end."""
+        self._settle_chunks()
+        state, self._state = self._state, None
+        if state is not None:
+            self._answer(state, False)
+
+    def _settle_chunks(self) -> None:
         for key, merged in self._chunks.items():
             message = pieces.message_of(merged, self._note)
             if message["role"] == "assistant" and (
@@ -434,11 +454,9 @@ class Reader:
                 message.update({"id": key, "provisional": True})
                 self.said.one(message)
         self._chunks = {}
-        state, self._state = self._state, None
-        if state is not None:
-            self._answer(state, False)
 
     def _graph_state(self, piece: dict[str, Any]) -> None:
+        self._graph = piece
         # A state has all messages so far: they are compared with what was told, and not told again.
         messages = [message for message in piece["messages"] if pieces.is_message(message)]
         if len(messages) == len(piece["messages"]):

@@ -128,6 +128,8 @@ def run(
                 _blame(error, open_calls, tell)
             raise
     # The mapped state goes between the last event and `done`, which ends a run.
+    if not mapped:
+        reader.end_graph()
     rest = list(reader.end())
     for event in rest:
         if event["type"] != "done":

@@ -150,6 +150,23 @@ class Conversation:
         if text and (last is None or not _equal(last["text"], text)):
             self._items.append(_complete({"role": "assistant", "text": text}))
 
+    def ends_with(self, messages: Sequence[Message]) -> tuple[str | None, bool]:
+        """Make the last message of a state, if that is an answer, the last one: (the answer that came after it and is
+        not in the state, whether the state has an answer)."""
+        self._fold()
+        last = next((item for item in reversed(self._items) if item["role"] == "assistant" and item["text"]), None)
+        if last is None or any(_same(last, message) for message in messages):
+            return None, True
+        own = [message for message in messages[self._begin(messages) :] if message["role"] != "user"]
+        answer = own[-1] if own else None
+        if answer is None:
+            return last["text"], False
+        item = next((item for item in reversed(self._items) if _same(item, answer)), None)
+        if item is None or answer["role"] != "assistant" or not answer["text"]:
+            return None, True
+        self._items = [*(entry for entry in self._items if entry is not item), item]
+        return last["text"], True
+
     def total(self, of: object, usage: Figures, whole: bool = False) -> None:
         """What something (an object, or the id of a response) used in all; this counts more than the messages'."""
         for total in self._totals:
