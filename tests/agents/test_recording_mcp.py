@@ -360,6 +360,23 @@ def test_a_configurations_servers_are_behind_shims_in_a_copy(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    "before",
+    [
+        ["agenteval", "record", "--mcp", "--"],
+        ["uvx", "agenteval-tui", "record", "--mcp", "--server", "mine", "--"],
+        shim_command([], "mine"),
+    ],
+)
+def test_a_server_that_is_behind_a_shim_gets_no_second_one(tmp_path: Path, before: list[str]) -> None:
+    # Each shim would tell of each call.
+    file = tmp_path / "mcp.json"
+    server = {"command": before[0], "args": [*before[1:], "uvx", "shop"]}
+    file.write_text(json.dumps({"mcpServers": {"shop": server}}))
+    with shimmed(file, ("agent", str(file)), tmp_path) as argv:
+        assert json.loads(Path(argv[1]).read_text())["mcpServers"]["shop"] == server
+
+
+@pytest.mark.parametrize(
     ("command", "name"),
     [
         ("uvx mcp-server-git@1.2 --repository .", "mcp-server-git"),

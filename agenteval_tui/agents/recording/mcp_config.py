@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -113,8 +114,9 @@ def _wrapped(file: Path) -> dict[str, Any]:
         if _is_command(entry):
             wrapped += 1
             words = [entry["command"], *map(str, entry.get("args") or ())]
-            # It is behind a shim already.
-            if tuple(words[1:3]) != _MARK:
+            # A second shim would tell of each call once more. The first may be started by `uvx` or by Python.
+            own = takewhile(lambda word: word != "--", words)
+            if _MARK not in pairwise(own):
                 entry["command"], *entry["args"] = shim_command(words, name)
     if not wrapped and (others := _over_http(config)):
         raise AgentevalError(
