@@ -10,11 +10,11 @@ from agenteval_tui.core.common_ends import common_start
 
 T = TypeVar("T")
 _KEPT = 16
-"""Conversations that go on side by side: each new sequence is compared with the end of each of them."""
+"""Conversations that are kept at once: each new sequence is compared with the end of each conversation."""
 
 
 class SharedStarts(Generic[T]):
-    """What was read of the last sequences, for one that goes on from one of them."""
+    """What was read of the last sequences, so that a longer sequence is read from where an earlier one ended."""
 
     def __init__(self) -> None:
         self._earlier: deque[tuple[Sequence[object], T]] = deque(maxlen=_KEPT)

@@ -1,4 +1,4 @@
-"""The code of an execution's agents when it began: the state of each agent's project, and the files of that state.
+"""The code of an execution's agents at its start: the state of each agent's project, and the files of that state.
 
 Which state of a project answered can't be asked later: files that were never committed are gone with the next save. A
 state is named by its hash, and stored once, with the tasks (`task_specs.py`).

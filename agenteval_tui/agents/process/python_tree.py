@@ -51,7 +51,7 @@ _CHECK_SHARE = 0.05  # of the time, for looking whether files have changed; a lo
 _CHECK_FREE_S = 0.001
 _SPARES = os.cpu_count() or 1
 _MANY_MODULES = 100
-"""A run that imports so many takes longer for it than a new second level does."""
+"""With this many imports in a run, starting a new second level takes less time than the imports."""
 
 Step = tuple[str, str]
 """What level 2 does, and for which target: ("find agent", "agent:answer")."""

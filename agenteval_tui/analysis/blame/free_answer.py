@@ -46,7 +46,7 @@ class NothingToBlameError(AgentevalError):
 class Repetitions(Struct, frozen=True):
     """The stored runs of the same test, this one included: those of its own agent, and how many of other agents passed.
 
-    An agent whose program was in another state is another one. `earlier`: the state in which it last passed.
+    An agent whose code changed counts as another agent. `earlier`: the code with which the test last passed.
     `tree`: all as one tree, None where there is one run only; `parting`: where passing and failing ones part.
     `compared`: as in `Divergence`.
     """

@@ -123,7 +123,7 @@ def _places(text: str, needle: str) -> Iterator[tuple[int, int]]:
 
 
 def _as_written(canary: str) -> tuple[str, str]:
-    """The canary as it may stand in arguments and results: in JSON quotes and line ends are escaped."""
+    """The ways the canary may be written in arguments and results. JSON escapes quotes and line ends."""
     return canary, json.dumps(canary, ensure_ascii=False)[1:-1]
 
 
