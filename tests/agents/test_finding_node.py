@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 from found_agents import agents_of, only
+from scripted import ScriptedServer, stream_of
 
 from agenteval_tui.agents.finding.model import Sign
+
+from .conftest import Run
 
 PACKAGE = '{"type": "TYPE", "dependencies": {"SDK": "1"}, "devDependencies": {"tsx": "4"}}'
 ANSWER = "async (agent, content) => ({ finalOutput: agent.name + ' hears ' + content })"
@@ -160,6 +163,46 @@ def test_a_program_that_asks_by_readline_and_has_an_argument(tmp_path: Path, nam
     agent = only(tmp_path, {"package.json": '{"dependencies": {"openai": "1"}}', "main.js": text})
     assert agent.config["command"] == ["node", "main.js", *words]
     assert agent.config.get("input") == (None if words else "line")
+
+
+STREAM = (
+    {"type": "start"},
+    {"type": "reasoning-delta", "id": "r", "delta": "Hm."},
+    {"type": "tool-input-start", "toolCallId": "a", "toolName": "weather"},
+    {"type": "tool-input-available", "toolCallId": "a", "toolName": "weather", "input": {"city": "Ulm"}},
+    {"type": "tool-input-available", "toolCallId": "b", "toolName": "weather", "input": {"city": "Rom"}},
+    {"type": "tool-output-available", "toolCallId": "b", "output": {"state": "loading"}, "preliminary": True},
+    {"type": "tool-output-error", "toolCallId": "a", "errorText": "no such city"},
+    {"type": "tool-output-available", "toolCallId": "b", "output": {"state": "sunny"}},
+    {"type": "text-delta", "id": "t", "delta": "Sunny "},
+    {"type": "text-delta", "id": "t", "delta": "in Rome."},
+)
+ROUTE = "import { createAgentUIStreamResponse, tool, ToolLoopAgent } from 'ai';\n"
+ROUTE += "const weatherTool = tool({ description: 'Tells the weather.', inputSchema });\n"
+ROUTE += "const agent = new ToolLoopAgent({ tools: { weather: weatherTool } });\n"
+ROUTE += "export async function POST(request) {\n  const { messages } = await request.json();\n"
+ROUTE += "  return createAgentUIStreamResponse({ agent, uiMessages: messages });\n}\n"
+
+
+@pytest.mark.parametrize("end", [{"type": "finish", "finishReason": "stop"}, {"type": "error", "errorText": "no key"}])
+async def test_a_route_that_streams_messages_for_a_browser_is_read_whole(
+    run_agent: Run, tmp_path: Path, end: dict[str, str]
+) -> None:
+    files = {"package.json": '{"dependencies": {"ai": "6", "next": "16"}}', "app/api/chat/route.ts": ROUTE}
+    agent = only(tmp_path, files)
+    assert [tool.name for tool in agent.tools] == ["weather"]
+    async with ScriptedServer(lambda _: stream_of(*STREAM, end)) as server:
+        transcript = (await run_agent({**agent.config, "url": f"{server.url}/api/chat"})).transcript
+    calls = [(call.name, call.arguments, call.result, call.status) for call in transcript.tool_calls]
+    assert calls == [
+        ("weather", {"city": "Ulm"}, "no such city", "error"),
+        ("weather", {"city": "Rom"}, '{"state": "sunny"}', "ok"),
+    ]
+    if end["type"] == "error":
+        assert transcript.error is not None
+        assert "no key" in transcript.error.message
+    else:
+        assert (transcript.final_output, transcript.finish_reason) == ("Sunny in Rome.", "stop")
 
 
 @pytest.mark.parametrize(

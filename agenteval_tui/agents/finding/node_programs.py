@@ -91,7 +91,18 @@ _CALLED = re.compile(r"^(\w+)\(", re.M)
 _NOT_RUN = frozenset(("build", "lint", "test", "format", "typecheck", "type-check", "clean", "postinstall", "prepare"))
 _MESSAGES = ("message", "prompt", "query", "question", "input", "text", "content")
 _UI_MESSAGES = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "{{ prompt }}"}]}]
-_UI_STREAM = {"stream": "sse", "delta": "(type == 'text-delta' && delta) || `null`"}
+_UI_STREAM = {
+    "stream": "sse",
+    "delta": "(type == 'text-delta' && delta) || `null`",
+    "reasoning": "(type == 'reasoning-delta' && delta) || `null`",
+    "tool_calls": "(type == 'tool-input-available' && [@]) || `null`",
+    "tool_call": {"id": "toolCallId", "name": "toolName", "arguments": "input"},
+    "tool_results": "(starts_with(type, 'tool-output-') && !preliminary && [@]) || `null`",
+    "tool_result": {"id": "toolCallId", "result": "not_null(output, errorText)", "error": "errorText"},
+    "finish_reason": "finishReason",
+    "error": "(type == 'error' && errorText) || `null`",
+}
+"""The stream of messages that the AI SDK's parts for browsers read."""
 _MOST = 40  # sources of a package
 SOURCES = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
 

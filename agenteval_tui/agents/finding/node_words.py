@@ -22,12 +22,18 @@ def told_in(text: str) -> dict[str, Any]:
     return {
         "instructions": _first(_SYSTEM, text),
         "tools": tuple(
-            FoundTool(m[1], next(filter(None, m.groups()[1:]), ""))
+            FoundTool(_called(m[1], text), next(filter(None, m.groups()[1:]), ""))
             for pattern in (_TOOL, _NAMED_TOOL)
             for m in pattern.finditer(text)
         )[:20],
         "prompts": tuple(dict.fromkeys(" ".join(filter(None, m.groups())) for m in _PROMPT.finditer(text)))[:6],
     }
+
+
+def _called(name: str, text: str) -> str:
+    """What a model calls a tool: the key that it has among the tools of an agent, where that is not its own name."""
+    tools = re.search(rf"\btools\s*:\s*\{{[^{{}}]*?\b(\w+)\s*:\s*{name}\b", text)
+    return name if tools is None else tools[1]
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:
