@@ -126,6 +126,15 @@ def test_columns_have_room_for_wide_letters(tmp_path: Path) -> None:
     assert {cell_len(line[:-1]) for line in entries} == {cell_len(name) + 2}
 
 
+def test_the_rates_of_an_edit_are_rounded_as_everywhere() -> None:
+    was = Impact(3, 1, 3, {"passed": 1, "failed": 2}, {"passed": 2, "failed": 1}, [("r", "failed", "passed")])
+    almost = replace(was, total=1_000, done=1_000, now={"passed": 999, "failed": 1}, then={"passed": 1_000}, flips=[])
+    now, then = (plain(line).split(" %")[0].split()[-1] for line in impact_lines(was, True, 60)[1:])
+    assert (now, then) == ("33", "67")
+    now, then = (plain(line).split(" %")[0].split()[-1] for line in impact_lines(almost, True, 60)[1:])
+    assert (now, then) == ("99.9", "100")
+
+
 def test_the_message_of_a_cause_is_not_cut() -> None:
     """The run's error has the message of the first exception only."""
     why = "the order W1042 is in the table of orders, but its customer is not in the table of customers"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from agenteval_tui.analysis.workbench import Impact
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import line_and_column
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING, glyph, mark, token, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, longest_that_fits, paragraph, width_of, wrap_to
@@ -67,8 +67,8 @@ def _now_and_then(impact: Impact, width: int, key: str) -> list[Line]:
         cells: list[Cell] = [(f" {name} ", "dim")]
         for pair, size in columns:
             cells.append((glyph(pair[place]) * size, token(pair[place])))
-        rate = 100 * numbers.get("passed", 0) // max(impact.done, 1)
-        lines.append(fit((*cells, (f" {rate:3} % ", "bold" if place else ""), *right), width))
+        rate = percent(numbers.get("passed", 0) / max(impact.done, 1))
+        lines.append(fit((*cells, (f" {rate:>5} ", "bold" if place else ""), *right), width))
     return lines
 
 
