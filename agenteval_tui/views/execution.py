@@ -199,17 +199,18 @@ def ended_view(
 ) -> View:
     """How the runs of an execution ended: first what was not checked because it wasn't observed, then the same error
     of many once (`errors`), and what failed `around` them, then how many ended how."""
-    lines = [_not_observed_text(entry) for entry in not_observed[:_MOST_ERRORS]]
-    lines += [
-        text((f"{count:,} runs in error: ", "broken"), one_line(reason, 300)) for reason, count in errors[:_MOST_ERRORS]
-    ]
-    if len(errors) > _MOST_ERRORS:
-        lines.append(text((f"and {len(errors) - _MOST_ERRORS} more kinds of errors", "dim")))
-    lines += [
-        text((f"in {count:,} runs: ", "warn"), around_sentence(problem, 300))
-        for problem, count in around[:_MOST_ERRORS]
-    ]
+    unchecked = [_not_observed_text(entry) for entry in not_observed]
+    broken = [text((f"{count:,} runs in error: ", "broken"), one_line(reason, 300)) for reason, count in errors]
+    beside = [text((f"in {count:,} runs: ", "warn"), around_sentence(problem, 300)) for problem, count in around]
+    lines = (*_first(unchecked, "other reason"), *_first(broken, "other error"), *_first(beside, "other problem"))
     return paragraphs([*lines, *_ends(row, runs)])
+
+
+def _first(lines: Sequence[Text], others: str) -> Iterator[Text]:
+    """The first of these lines, and how many others there are."""
+    yield from lines[:_MOST_ERRORS]
+    if (more := len(lines) - _MOST_ERRORS) > 0:
+        yield text((f"and {numbers.count(more, others)}", "dim"))
 
 
 def tools_raised_sentence(tools: Iterable[str]) -> str:

@@ -14,8 +14,10 @@ from agenteval_tui.core.timespan import IN_FUTURE
 from agenteval_tui.formats.web_hook import end_text
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.events import AroundProblem
 from agenteval_tui.views import terminal
 from agenteval_tui.views.execution import (
+    NotObserved,
     ended_view,
     ends_text,
     execution_line,
@@ -148,4 +150,13 @@ def test_the_same_error_of_many_runs_is_said_once(row: ExecutionRow, runs: list[
     lines = printed(ended_view(row, runs, [(f"error {n}\x1b[31m", 2_000 - n) for n in range(7)]))
     assert lines[0].startswith("2,000 runs in error: error 0")
     assert "\x1b" not in lines[0]
-    assert lines[5] == "and 2 more kinds of errors"
+    assert lines[5] == "and 2 other errors"
+    around = [(AroundProblem("after", f"hook {n}", f"hook {n} failed"), 2) for n in range(6)]
+    unseen = [NotObserved(f"reason {n}", ["Tone"], 3) for n in range(7)]
+    lines = printed(ended_view(row, runs, (), unseen, around))
+    assert [lines[place] for place in (4, 5, 10, 11)] == [
+        "not checked in 3 runs: Tone: reason 4",
+        "and 2 other reasons",
+        "in 2 runs: hook 4 failed",
+        "and 1 other problem",
+    ]
