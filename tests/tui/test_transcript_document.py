@@ -8,10 +8,12 @@ import random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from agenteval_tui.core.display import displayable
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome, Span
-from agenteval_tui.transcripts.model import Message, RunError, Step, Timing, ToolCall, Transcript
+from agenteval_tui.transcripts.model import Message, Note, RunError, Step, Timing, ToolCall, Transcript
+from agenteval_tui.transcripts.observed import TEXT_ONLY
 from agenteval_tui.tui.presenters.arguments import call_body
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.highlights import Mark, marks_of
@@ -213,6 +215,16 @@ def test_growth_touches_only_what_changed() -> None:
         assert start == 6
         assert lines(document)[: len(before)] == before
         assert lines(document) == lines(TranscriptDocument(grown, width=70))
+
+
+def test_what_stands_before_the_first_message_belongs_to_no_step() -> None:
+    notes = (Note(TEXT_ONLY, "a text"), Note("unread", "a part"))
+    setup = Step("imports", 0, 500.0, setup=True)
+    document = TranscriptDocument(replace(SHOP, notes=notes, timing=Timing(steps=(setup,))), width=80)
+    kinds = [block.key[0] for block in document.blocks[:4]]
+    assert kinds == ["ending", "unseen", "setup", "message"]
+    assert [document.step_of(block) for block in range(4)] == [None, None, None, 0]
+    assert document.first_of_step(3)
 
 
 @pytest.mark.parametrize("seed", range(5))

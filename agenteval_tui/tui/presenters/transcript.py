@@ -59,7 +59,7 @@ SIGN = 1  # cells at the left edge, for the signs of evidence
 LABEL = 10  # cells of the column with roles
 TIMES = 9  # cells at the right edge, for durations
 _LONGEST_NOTE = 80
-_NO_STEPS = ("ending", "setup", "log", "error", "sight")  # blocks that show no message
+_NO_STEPS = ("ending", "unseen", "setup", "log", "error", "sight")  # blocks that show no message
 _NARROW = 46  # below: roles are above their text
 _ROOMY = 64  # from here: durations have a column of their own
 

@@ -24,8 +24,8 @@ from agenteval_tui.views.model_request import changes_text
 
 BlockKey = tuple[str, int]
 """("message", index), ("reasoning", index), ("call", index), ("result", call), ("attachment", number), ("log", 0),
-("error", 0), ("ending", 0), ("setup", 0), ("sight", message), ("raw", index). Attachments are numbered through the
-transcript."""
+("error", 0), ("ending", 0), ("unseen", 0), ("setup", 0), ("sight", message), ("raw", index). Attachments are numbered
+through the transcript."""
 
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
 _FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "log": 8, "raw": 400}
