@@ -83,6 +83,7 @@ def failures(runs: Sequence[RunRow], results_of: Callable[[str], Sequence[Criter
     `results_of` gives the results of a run by its id.
     """
     ended = [run for run in runs if run.status in ("passed", "failed", "error")]
+    # What failed long ago may be fixed: older runs only speak where the last execution has nothing to say.
     newest = [run for run in ended if run.execution_id == ended[0].execution_id]
     last = any(run.status != "passed" for run in newest)
     looked_at = newest if last else ended
@@ -122,6 +123,7 @@ def _failure(
         if miss is None or (miss.criterion, miss.what, miss.expected) != (first.criterion, first.what, first.expected):
             return replace(failure, miss=Miss("", said=reason))
         if miss != first:
+            # What the note says of one value may be wrong of what other runs got.
             failure = replace(failure, miss=replace(first, note=""), varies=True)
     return failure
 

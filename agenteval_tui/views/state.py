@@ -69,6 +69,7 @@ def _lines(reading: Reading) -> list[str]:
 
 def _paired(was: Sequence[str], now: Sequence[str]) -> Iterator[StateRow]:
     """Both sides line by line: what is equal stands side by side."""
+    # A probe may read a whole table: what is equal at its start needs no search, which takes the square of its lines.
     first = 0
     while first < min(len(was), len(now)) and was[first] == now[first]:
         yield StateRow(was[first], now[first])

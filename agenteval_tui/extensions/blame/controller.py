@@ -98,6 +98,7 @@ class BlameController(AskingController):
     def _offer(self, row: RunRow) -> None:
         """Sampling that has asked nothing yet, and its price, which is also the limit on what it may cost. Where all
         that it would ask is known and decides nothing, it asks more."""
+        # Without a limit first: the limit is the price, which only a sampling can tell.
         self._sampling = self._sampling_of(row, None)
         self.price = self._sampling.price()
         undecided = self.sampled is not None and self.sampled.answer == "undecided"

@@ -125,6 +125,7 @@ class SuggestScreen(Sheet[Starter | None]):
         """Label the run that is shown."""
         controller = self.controller
         example = controller.shown
+        # While one label is written, the next key would still mean the run that it was of.
         if example is not None and not is_busy(self, "suggest"):
             self._work(partial(controller.say, example.run, good))
 

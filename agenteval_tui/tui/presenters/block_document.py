@@ -287,6 +287,7 @@ class BlockColumn:
         return min(block.fold or FOLDED_BY_HAND, FOLDED_BY_HAND) if folded else None
 
     def _estimate(self, piece: Piece) -> int:
+        # To lay out all of a transcript can take seconds: only what is seen is measured, the rest must be about right.
         head = self._heads and piece.start == 0
         if piece.end is not None:
             text = self.text(piece.block)

@@ -53,6 +53,7 @@ def outcomes_of_tests(
     explained = 0
     for (_, test, variation), rows in tests.items():
         bad = any(run.status in ("failed", "error") for run in rows)
+        # Each reason is read from the history: of hundreds of failed tests nobody reads them all.
         reasons = failures(rows, results_of).reasons if bad and explained < MOST_TESTS else ()
         explained += bad
         name = one_line(test) + (f" · {one_line(variation)}" if variation else "")

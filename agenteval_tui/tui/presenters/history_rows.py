@@ -287,6 +287,7 @@ def _since(before: str, now: str, style: str, same: str) -> list[Cell]:
         if char != other:
             break
         shared += 1
+    # A word that is dim in part reads as two.
     if shared < len(now):
         shared = now.rfind(" ", 0, shared) + 1
     if shared < _ALIKE or style == same:

@@ -78,7 +78,7 @@ def _columns(impact: Impact, room: int) -> list[tuple[tuple[str, str], int]]:
     What is there takes a cell at least.
     """
     pairs = Counter((now, then) for _, now, then in impact.flips)
-    for outcome in ORDER:
+    for outcome in ORDER:  # so that both strips have the same runs below each other
         # Only flips are listed; what stays is counted.
         stays = impact.now.get(outcome, 0) - sum(number for (now, _), number in pairs.items() if now == outcome)
         if stays:

@@ -69,6 +69,7 @@ def _laid_out(state: StripState, width: int) -> tuple[Line, list[Zone]]:
     scope = "all projects" if state.everything else "here"
     sign = " ▾ " if UNICODE else " v "
     short = "all " if state.everything else "here "
+    # From the one that says most to the one that says least: the first that has room is taken.
     layouts = (
         (PROGRAM + "  ", _with_names, scope + sign),
         (" ", _with_names, scope + sign),

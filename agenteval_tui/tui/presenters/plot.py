@@ -180,6 +180,7 @@ def draw(plot: Plot, width: int, height: int) -> list[Line]:
             for row in range(rows):
                 column = round((axis.column(place - first) + axis.column(place - first - 1)) / 2)
                 canvas.put(row, max(column, 0), _LIMIT, BREAK, "review")
+    # The first curve lies on top.
     for curve in reversed(plot.curves):
         _draw_range(canvas, curve, axis, row_of)
         _draw_curve(canvas, curve, axis, row_of)
@@ -276,6 +277,7 @@ def _labels(plot: Plot, axis: _Axis) -> Line:
     every = max(ceil((longest + 2) / axis.step), 1)
     words, before = "", ""
     start_at = 0
+    # A label that would begin left of the axis is pushed away from its mark, and takes the room of the next.
     while every > 1 and axis.column(start_at) < longest // 2:
         start_at += 1
     for place in range(start_at, axis.shown, every):

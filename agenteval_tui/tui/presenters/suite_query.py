@@ -75,6 +75,7 @@ def _matches(name: str, value: str, suite: SuiteOverview, test: Test) -> bool:
         return value in ((test.agent or (owner.agent if owner else "")) or "").lower()
     if name == "suite":
         return value in (owner.name if owner else "").lower() or value in suite.loaded.path.name.lower()
+    # Each letter filters, so the beginning of a word stands for it.
     summary = suite.summaries.get(test.id)
     if name == "flaky":
         return is_flaky(summary) == (value in _YES)

@@ -122,6 +122,7 @@ class TranscriptDocument(BlockColumn):
 
     def update(self, transcript: Transcript) -> int:
         """Show a transcript that grew: what is the same at its start is kept. The first block that changed."""
+        # While a run streams, this is called many times a second: the blocks before stay laid out.
         first = 0 if self.raw else _common(self.transcript, transcript)
         self.transcript, self._sight = transcript, None
         start = bisect_left(self._messages, first)

@@ -56,6 +56,7 @@ def view_bar(view: View, beside: ComparisonSeries | None, trend: Trend | None, w
             cells.append((f" {number}", "failed" if other_view == "alerts" else "dim"))
         ends.append((other_view, width_of(cells)))
         cells.append(("  ", ""))
+    # Only these lists look at results run by run, which is bounded.
     cut = beside is not None and (beside.ledger.cut if view == "flaky" else beside.extras.cut)
     if cut and view in ("flaky", "causes", "criteria"):
         cells.append((f"(newest {NEWEST:,} runs)", "review"))

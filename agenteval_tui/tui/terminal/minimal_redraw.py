@@ -155,6 +155,7 @@ class MinimalRedraw:
         driver = self._app._driver
         if WHOLE or driver is None or driver.is_inline or self._app.is_headless:
             return False
+        # Within a batch Textual holds the picture back, and a closed app has given the terminal back.
         return self._app._running and not self._app._closed and not self._app._batch_count
 
     def _difference(self, update: LayoutUpdate | ChopsUpdate) -> str | None:

@@ -261,7 +261,7 @@ class CompareScreen(FilteredScreen):
         self._explain()
 
     def _failed(self, error: AgentevalError) -> None:
-        if isinstance(error, SidesError):  # its remedy is a command
+        if isinstance(error, SidesError):  # its own remedy is a command, and a screen names keys
             error.fix = OTHER_SIDES
         if self.controller.comparison is not None:
             self.agenteval.say_error(error)
