@@ -14,6 +14,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 
 MOST_TESTS = 20
+"""Tests of an execution that `passed_before` looks at: each has up to a hundred repetitions to read."""
 
 
 class FileChange(Document, frozen=True):
@@ -66,7 +67,8 @@ class Programs:
 
 def earlier_program(programs: Programs, row: RunRow, rows: Sequence[RunRow]) -> EarlierProgram | None:
     """What `row` did not have any more: out of the repetitions of its test by the same agent in the same
-    configuration. None: with the same code a run passed as well, or none passed before it with another."""
+    configuration. None: with the same code a run passed as well, none passed before it with another, or it is not known
+    what changed."""
     if any(other.status == "passed" and not programs.differ(row, other) for other in rows):
         return None
     passed = [other for other in rows if other.status == "passed" and other.rowid < row.rowid]
@@ -74,11 +76,14 @@ def earlier_program(programs: Programs, row: RunRow, rows: Sequence[RunRow]) -> 
         return None
     last = max(passed, key=lambda other: other.rowid)
     alike = [other for other in rows if programs.of(other) == programs.of(last)]
+    files = programs.changes(last, row)
+    if not files:
+        return None
     return EarlierProgram(
         run=last.id,
         runs=len(alike),
         passed=sum(other.status == "passed" for other in alike),
-        files=programs.changes(last, row),
+        files=files,
     )
 
 
@@ -106,7 +111,9 @@ def passed_before(store: Store, runs: Sequence[RunRow]) -> tuple[PassedBefore, .
 
 
 def file_changes(was: ProgramFiles, now: ProgramFiles) -> tuple[FileChange, ...]:
-    """The files that differ between two states of a project, by name."""
+    """The files that differ between two states of a project, by name; none where a state is not known any more."""
+    if not (was and now):
+        return ()
     changes: Mapping[str, Literal["changed", "added", "removed"]] = {
         **{name: "changed" for name, digest in now.items() if was.get(name, digest) != digest},
         **dict.fromkeys(now.keys() - was.keys(), "added"),

@@ -3,6 +3,8 @@ other code counts as a repetition."""
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +102,16 @@ def test_what_passes_with_the_same_code_has_not_changed(
     answer = blame(cli)
     assert (answer["earlier_program"], answer["runs"], answer["passed"]) == (None, 2, 1)
     assert "with earlier code" not in cli("why", "last").out
+
+
+def test_a_state_that_is_lost_is_no_change_of_all_files(project: Path, cli: CommandLine) -> None:
+    assert run(cli, FUNCTION, "the first word", 1) == 0
+    assert run(cli, FUNCTION, "another word", 1) == 1
+    with closing(sqlite3.connect("history.db")) as connection, connection:
+        first = "SELECT one.value FROM executions, json_each(programs) AS one ORDER BY executions.id LIMIT 1"
+        assert connection.execute(f"DELETE FROM tasks WHERE lower(hex(hash)) = ({first})").rowcount == 1
+    assert blame(cli)["earlier_program"] is None
+    assert cli("compare", "--json").json("compare")["files"] == []
 
 
 def test_the_code_of_an_agent_goes_with_its_history(project: Path, cli: CommandLine) -> None:
