@@ -109,6 +109,23 @@ def test_the_nearest_is_the_one_with_the_fewest_differences() -> None:
     assert all(name in only.said for name in ("Germany", "France"))
 
 
+@pytest.mark.parametrize("field", ["contents", "input", "messages"])
+def test_a_message_with_another_content_is_nearer_than_a_request_without_it(field: str) -> None:
+    first = {"role": "user", "parts": [{"text": "Weather?"}]}
+    call = {"role": "model", "parts": [{"call": {"name": "weather"}}]}
+
+    def request(*messages: object) -> Question:
+        return Question("POST", "v1beta/models/m:generateContent", {}, {field: list(messages)})
+
+    def result(response: object) -> object:
+        return {"role": "user", "parts": [{"result": {"name": "weather", "response": response}}]}
+
+    recorded = [request(first), request(first, call, result({"status": "ok", "report": "sunny", "degrees": 20}))]
+    chosen = nearest(Matcher(), recorded, request(first, call, result({"error": "no such city"})))
+    assert chosen is not None
+    assert (chosen[0], chosen[1][0].at) == (1, f"{field}[2].parts[0].result.response.status")
+
+
 def test_equal_requests_get_their_answers_in_order_and_the_last_one_again() -> None:
     cassette = Cassette(tuple(Exchange(asked("a"), said(text)) for text in ("1", "2")))
     playback = Playback(cassette)

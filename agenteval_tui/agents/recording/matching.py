@@ -51,6 +51,7 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
 
 
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+_MESSAGE = re.compile(r"[^\[]*\[\d+\]")
 _EPOCH = re.compile(r"\b1\d{9}(?:\d{3}|\d{6}|\d{9}|\.\d+)?\b")
 _OF_MODELS = ("assistant", "model")
 
@@ -122,7 +123,7 @@ def nearest(matcher: Matcher, questions: Sequence[Question], now: Question) -> t
     best: tuple[tuple[bool, int, float], int, list[Difference]] | None = None
     for number, question in enumerate(questions):
         differences = matcher.differences(question, now)
-        rank = (question.path != now.path, sum(map(_weight, differences)), -_in_common(differences))
+        rank = (question.path != now.path, _weight(differences), -_in_common(differences))
         if best is None or rank < best[0]:
             best = rank, number, differences
     return None if best is None else (best[1], best[2])
@@ -308,9 +309,15 @@ def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
         yield Difference(at or "body", value, other)
 
 
-def _weight(difference: Difference) -> int:
-    """A message on one side only weighs more than a changed text."""
-    return 3 if difference.recorded is None or difference.now is None else 1
+def _weight(differences: Sequence[Difference]) -> int:
+    """A message on one side only weighs more than one that is changed, however many fields of it are."""
+    weights: dict[str, int] = {}
+    for difference in differences:
+        message = _MESSAGE.match(difference.at)
+        place = difference.at if message is None else message[0]
+        is_missing = difference.recorded is None or difference.now is None
+        weights[place] = 3 if is_missing and place == difference.at else min(2, weights.get(place, 0) + 1)
+    return sum(weights.values())
 
 
 def _in_common(differences: Sequence[Difference]) -> float:
