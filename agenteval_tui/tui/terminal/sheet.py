@@ -155,9 +155,7 @@ class Sheet(ModalScreen[T]):
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
         """Take this sheet away, and no other screen. Nothing, when that was done already."""
-        if not self._leaving.may_begin:
-            return AwaitComplete()
-        if self not in self.app.screen_stack:
+        if not self._leaving.may_begin or self not in self.app.screen_stack:
             return AwaitComplete()
         # Before it goes: what is done once may look at its widgets.
         self.leaves(result)
