@@ -78,7 +78,7 @@ _FILE_ROUTES = (
 """Frameworks in which the place of a file is its route: the package, the place, its port, and what starts it."""
 _OPERATORS = re.compile(r"[|&;<>$`]")
 _STARTS = re.compile(r"npx|bunx|pnpm|yarn|exec|dlx|--yes|cross-env|dotenv|-e|\.env[\w.]*|--|[A-Z]\w*=\S*")
-"""Programs that run a source file: a script names one of them before the file."""
+"""Words of a script before the program that runs a source: what starts that program, and variables."""
 _RUNNERS = ("tsx", "ts-node", "node", "bun")
 _SOURCE = re.compile(r"[\w./-]+\.[cm]?[jt]sx?")
 _AT_ONCE = re.compile(
