@@ -258,3 +258,33 @@ def test_a_request_with_a_call_that_is_none_is_a_miss_as_any_other() -> None:
     answer = Playback(Cassette((recorded,))).answer(odd("f"))
     assert isinstance(answer, Miss)
     assert answer.nearest == 1
+
+
+def test_requests_of_one_conversation_have_the_keys_that_they_have_alone() -> None:
+    turns: list[list[dict[str, Any]]] = [
+        [
+            {"role": "user", "content": f"order {number}?"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": f"t{number}", "input": {"n": number}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"t{number}", "content": "\ud800"}]},
+        ]
+        for number in range(6)
+    ]
+    conversations = [
+        *([message for turn in turns[:count] for message in turn] for count in range(7)),
+        turns[0] + turns[3],  # an earlier place is taken up
+        turns[1] + turns[2],
+        turns[0] + turns[0],
+    ]
+    matcher = Matcher()
+    for messages in conversations:
+        question = Question("POST", "anthropic/v1/messages", {}, json.loads(json.dumps({"messages": messages})))
+        assert matcher.key(question) == Matcher().key(question)
+
+
+def test_numbers_that_python_takes_for_equal_are_different_requests() -> None:
+    matcher = Matcher()
+    keys = {
+        matcher.key(Question("POST", "anthropic/v1/messages", {}, {"messages": [{"input": {"n": value}}]}))
+        for value in (1, 1.0, True, 10**30)
+    }
+    assert len(keys) == 4

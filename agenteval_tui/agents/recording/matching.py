@@ -6,13 +6,17 @@ a program asked twice.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
+from itertools import islice
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -21,6 +25,7 @@ from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
 from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.json_values import with_texts
+from agenteval_tui.core.shared_starts import SharedStarts
 
 ANY = "any"
 # What no answer depends on.
@@ -71,10 +76,18 @@ class Matcher:
         self.volatile = tuple(volatile)
         self._rules = [(re.compile(_pattern_of(one.at)), one.like) for one in volatile]
         self._system = system
+        self._conversations = SharedStarts[_Numbered]()
+        self._alone = threading.Lock()
 
     def key(self, question: Question) -> str:
-        """A text that equal requests have in common."""
-        return json.dumps(self.essence(question), sort_keys=True, ensure_ascii=True)
+        """A text that equal requests have in common: a digest, as the requests of a long conversation are megabytes."""
+        essence = self.essence(question)
+        body = essence["body"]
+        if isinstance(body, Mapping) and not self._rules:
+            # The conversation is repeated in each request: its digest goes on from the one before.
+            essence["body"] = {key: value.digest if isinstance(value, _Items) else value for key, value in body.items()}
+        text = json.dumps(essence, sort_keys=True, ensure_ascii=True)
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     def essence(self, question: Question) -> dict[str, Any]:
         """What of a request counts."""
@@ -84,19 +97,33 @@ class Matcher:
             body = body.hex()
         if isinstance(body, Mapping):
             body = {key: value for key, value in body.items() if key not in _BESIDE}
-        numbered = _Numbered()
         # Before what is volatile is masked: places are the same, and ids are numbers then.
-        counted = numbered.top(body)
+        counted = self._numbered(body)
         if self._rules:
             counted = self._masked(counted, "")
         return {"to": question.title, "query": dict(question.query), "body": counted}
 
     def differences(self, recorded: Question, now: Question) -> list[Difference]:
         """Where a request differs from a recorded one."""
-        essence, other = self.essence(recorded), self.essence(now)
-        differences = list(_differences(essence["to"], other["to"], "address"))
-        differences += _differences(essence["query"], other["query"], "query")
-        return [*differences, *_differences(essence["body"], other["body"], "")]
+        return _all_differences(self.essence(recorded), self.essence(now))
+
+    def _numbered(self, body: object) -> object:
+        if not isinstance(body, Mapping):
+            return body
+        # Ids are the same in all parts of a request; as a rule, there is one conversation.
+        numbered = _Numbered()
+        counted = dict(body)
+        for key in (key for key in body if key in _CONVERSATION):
+            items = body[key]
+            if isinstance(items, list) and not numbered.known:
+                exact = [*map(_exact, items)]
+                # Runs that are made again side by side share the index of their cassette, each in a thread.
+                with self._alone:
+                    numbered = self._conversations.of(exact, partial(_Numbered.of, items))
+                counted[key] = numbered.items
+            else:
+                counted[key] = numbered.walked(items)
+        return counted
 
     def _masked(self, value: object, at: str) -> object:
         for rule, like in self._rules:
@@ -121,8 +148,9 @@ def nearest(matcher: Matcher, questions: Sequence[Question], now: Question) -> t
     at the place of its first difference.
     """
     best: tuple[tuple[bool, int, float], int, list[Difference]] | None = None
+    essence = matcher.essence(now)
     for number, question in enumerate(questions):
-        differences = matcher.differences(question, now)
+        differences = _all_differences(matcher.essence(question), essence)
         rank = (question.path != now.path, _weight(differences), -_in_common(differences))
         if best is None or rank < best[0]:
             best = rank, number, differences
@@ -267,20 +295,45 @@ def _pattern_of(at: str) -> str:
     return re.escape(at).replace(r"\[\*\]", r"\[\d+\]")
 
 
+class _Items(list[object]):
+    """The messages of a conversation. `digest` is of all of them."""
+
+    digest = ""
+
+
 class _Numbered:
-    """Ids of calls and messages become numbers in the order in which they occur."""
+    """A conversation in which ids of calls and messages are numbers, in the order in which they occur."""
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = {}
+        self.items = _Items()
+        self.known: dict[str, str] = {}
+        self._states: list[tuple[int, str]] = []  # behind each item: how many ids there are, and the digest until there
 
-    def top(self, body: object) -> object:
-        if not isinstance(body, Mapping):
-            return body
-        return {key: self._walk(value) if key in _CONVERSATION else value for key, value in body.items()}
+    @classmethod
+    def of(cls, items: Sequence[object], shared: int, earlier: _Numbered | None) -> _Numbered:
+        """The conversation of these items, of which an earlier one has the first `shared`."""
+        later, ids, digest = cls(), 0, ""
+        if earlier is not None:
+            later._states = earlier._states[:shared]
+            later.items = _Items(earlier.items[:shared])
+            ids, digest = later._states[-1]
+            later.known = dict(islice(earlier.known.items(), ids))
+        for item in items[shared:]:
+            numbered = later.walked(item)
+            later.items.append(numbered)
+            text = digest + json.dumps(numbered, sort_keys=True, ensure_ascii=True)
+            digest = hashlib.sha256(text.encode("ascii")).hexdigest()
+            later._states.append((len(later.known), digest))
+        later.items.digest = digest
+        return later
 
-    def _walk(self, value: object) -> object:
+    def walked(self, value: object) -> object:
+        """A part of a request with numbers for ids."""
+        # Nearly all parts are texts, and to ask whether something is a mapping takes long.
+        if isinstance(value, str):
+            return value
         if isinstance(value, list):
-            return [self._walk(item) for item in value]
+            return [self.walked(item) for item in value]
         if not isinstance(value, Mapping):
             return value
         return {
@@ -288,15 +341,36 @@ class _Numbered:
             if isinstance(item, str) and (key in _CALL_IDS or key == "id")
             else item
             if key in _DATA or key == "input"
-            else self._walk(item)
+            else self.walked(item)
             for key, item in value.items()
         }
 
     def _number(self, name: str) -> str:
-        return self._known.setdefault(name, f"#{len(self._known) + 1}")
+        return self.known.setdefault(name, f"#{len(self.known) + 1}")
+
+
+def _exact(item: object) -> bytes:
+    """An item by which it is told from others: Python takes 1, 1.0 and True for equal."""
+    try:
+        return _encoder.encode(item)
+    except (UnicodeEncodeError, OverflowError):  # half of a pair of surrogates; a number of more than 64 bits
+        return json.dumps(item).encode("ascii")
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def _all_differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
+    return [
+        *_differences(recorded["to"], now["to"], "address"),
+        *_differences(recorded["query"], now["query"], "query"),
+        *_differences(recorded["body"], now["body"], ""),
+    ]
 
 
 def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
+    if value == other:
+        return
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         for key in dict.fromkeys((*value, *other)):
             yield from _differences(value.get(key), other.get(key), f"{at}.{key}" if at else str(key))
@@ -305,7 +379,7 @@ def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
             before = value[number] if number < len(value) else None
             right = other[number] if number < len(other) else None
             yield from _differences(before, right, f"{at}[{number}]")
-    elif value != other:
+    else:
         yield Difference(at or "body", value, other)
 
 
