@@ -6,6 +6,7 @@ it has run, so all code of its project counts: an agent is asked once too often 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.named_files import files_of_agent
@@ -27,6 +29,7 @@ from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.core.open_histories import is_of_open_history
+from agenteval_tui.runs.around.plan import services_of_agent
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.environment import environment_for
@@ -155,9 +158,22 @@ def program_code(config: Mapping[str, Any], base_dir: Path, contexts: Iterable[M
 
 
 def code_in_plan(plan: Plan, agent: AgentPlan, config: Mapping[str, Any]) -> ProgramCode:
-    """The code behind an agent of a plan, whose expanded configuration is `config`."""
-    contexts = {id(run.context): run.context for run in plan.runs if run.agent.hash == agent.hash and run.context}
-    return program_code(config, agent.base_dir, contexts.values())
+    """The code behind an agent of a plan, whose expanded configuration is `config`. If it asks a server, the files are
+    those of the services that its runs need."""
+    runs = [run for run in plan.runs if run.agent.hash == agent.hash]
+    contexts = {id(run.context): run.context for run in runs if run.context}
+    code = program_code(config, agent.base_dir, contexts.values())
+    if code.unknown != "server":
+        return code
+    surroundings = {id(run.around): run.around for run in runs if run.around is not None}.values()
+    services = [service for around in surroundings for service in around.services]
+    with contextlib.suppress(AgentevalError):  # the run will say what is wrong with them
+        services += services_of_agent(config, agent.base_dir)
+    digests: dict[str, str] = {}
+    for service in services:
+        entry = {"command": service.shell or list(service.command), "cwd": service.cwd, "env": service.env}
+        _add(digests, entry, Path(service.folder), serves=True)
+    return replace(code, files=digests)
 
 
 def agents_without_cache(plan: Plan, env: Mapping[str, str]) -> dict[str, str]:
@@ -193,8 +209,9 @@ def _sample_tools(context: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield inner
 
 
-def _add(digests: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> str:
-    """Add the hashes of a program's files to `digests`; gives why they can't be known, "" if they can."""
+def _add(digests: dict[str, str], entry: Mapping[str, Any], base_dir: Path, *, serves: bool = False) -> str:
+    """Add the hashes of a program's files to `digests`; gives why they can't be known, "" if they can. `serves`: an
+    installed program runs the code of its project, as web servers do."""
     cwd = _folder(base_dir / str(entry.get("cwd") or "."))
     words = program_words(entry.get("command") or "").split()
     if any(Path(word).name in _ELSEWHERE for word in words):
@@ -217,7 +234,7 @@ def _add(digests: dict[str, str], entry: Mapping[str, Any], base_dir: Path) -> s
                 return "size"
     if sum(map(_size, code)) > _MOST_BYTES:
         return "size"
-    if not _is_own(entry, words, files, code):
+    if not serves and not _is_own(entry, words, files, code):
         return "installed"
     texts = {file: _text(file) for file in code}
     outside, complete = _imported_elsewhere(texts, _Modules(entry, base_dir, cwd))

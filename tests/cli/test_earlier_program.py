@@ -3,6 +3,7 @@ other code counts as a repetition."""
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -89,6 +90,35 @@ def test_a_test_that_passed_with_earlier_code(project: Path, cli: CommandLine, a
     assert run(cli, agent, "the first word", 1) == 0
     assert blame(cli, failed)["earlier_program"]["runs"] == 4
     assert cli("compare", "last", "last", "--json").code == 2
+
+
+SERVER = """\
+import http.server, json, sys
+
+from lib import helper
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"output": helper.WORD}).encode())
+
+with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+    print("ready", flush=True)
+    server.serve_forever()
+"""
+
+
+def test_the_code_of_a_service_is_that_of_the_agent_that_asks_it(project: Path, cli: CommandLine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    Path("server.py").write_text(SERVER.replace('"127.0.0.1", 0', f'"127.0.0.1", {port}'))
+    service = "{command: [python3, server.py], ready: {log: ready}}"
+    agent = f"{{kind: http, url: 'http://127.0.0.1:{port}/', services: {{shop: {service}}}}}"
+    assert run(cli, agent, "the first word", 2) == 0
+    assert run(cli, agent, "another word", 1) == 1
+    assert "2 of 2 runs passed; since then changed: lib/helper.py" in cli("why", "last").out
 
 
 def test_what_passes_with_the_same_code_has_not_changed(
