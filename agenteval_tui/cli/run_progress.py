@@ -239,8 +239,7 @@ class RunProgress:
             (share, outcome_sign(status)[1]),
             (f"  {duration(slowest)}", "dim"),
             (f"  {skipped} not needed" if skipped else "", "dim"),
-            (f"  {missing}" if missing else "", "warn"),
-            (f"  {raised}" if raised else "", "warn"),
+            ("".join(f"  {remark}" for remark in (missing, raised) if remark), "warn"),
         )
         if self._verbose:
             self._each(runs)
