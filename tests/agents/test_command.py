@@ -20,7 +20,7 @@ from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.child_process import found_in
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.transcripts.model import Message, Note, RunError, ToolCall, Usage
+from agenteval_tui.transcripts.model import ErrorCode, Message, Note, RunError, ToolCall, Usage
 
 from .conftest import Run
 
@@ -393,6 +393,19 @@ async def test_a_package_that_is_not_installed_yet(run_agent: Run, tmp_path: Pat
     (tmp_path / "bot").mkdir()
     error = failure(await run_agent(command("tsx-of-nobody", "agent.ts", cwd="bot")))
     assert error.fix.startswith(f"{install}, if a package of the project has it"), error.fix
+
+
+async def test_what_a_program_caught_and_printed_in_place_of_an_answer_is_its_error(
+    run_agent: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "agent.py").write_text(
+        "import traceback\ntry:\n    [][1]\nexcept IndexError:\n    traceback.print_exc()\n"
+    )
+    error = failure(await run_agent(command(sys.executable, "agent.py")))
+    assert error.message.endswith("printed nothing: IndexError: list index out of range (agent.py, line 3)")
+    assert error.code == ErrorCode.NO_ANSWER
+    assert error.traceback is not None
+    assert error.traceback.exceptions[0].frames[-1].source == "[][1]"
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")

@@ -349,8 +349,15 @@ class CommandAgent:
                 yield Noted(Note(TEXT_ONLY, "standard output"))
             yield Done()
         else:
-            message = self._said(f"{name} printed {'nothing' if not reader.read else 'no answer'}", program, options)
-            yield Failed(RunError.told("protocol", message, _NO_ANSWER, ErrorCode.NO_ANSWER))
+            sentence = f"{name} printed {'nothing' if not reader.read else 'no answer'}"
+            message, env = self._said(sentence, program, options), self._env(options)
+            # Many programs only print what they caught, and end as if all were well.
+            traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
+            remedy = await asyncio.to_thread(self._remedy, program.stderr, traceback, options)
+            if traceback is not None:
+                message = without_secrets(f"{sentence}: {raised_words(traceback)}", env)
+            failure = RunError.told("protocol", message, remedy or _NO_ANSWER, ErrorCode.NO_ANSWER)
+            yield Failed(replace(failure, traceback=traceback))
 
     async def _last_place(self, program: Program, options: CommandOptions) -> Traceback | None:
         """Where a Python program is, if its requests are recorded: our `sitecustomize` is in it then."""
