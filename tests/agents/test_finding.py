@@ -306,8 +306,10 @@ def test_a_graph_of_langgraph_for_node_is_asked(tmp_path: Path, export: str, con
     assert (agent.config["kind"], agent.config["capture"]) == ("command", "model")
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
+    assert agent.config["input"] == "json"
+    asked = json.dumps({"messages": [{"role": "user", "content": "you"}]})
     done = subprocess.run(
-        agent.config["command"], cwd=tmp_path / "bot", input="you", capture_output=True, text=True, check=True
+        agent.config["command"], cwd=tmp_path / "bot", input=asked, capture_output=True, text=True, check=True
     )
     assert done.stdout == "Hello you\n"
 

@@ -18,7 +18,7 @@ _MADE = re.compile(
 )
 _EXPORTS = re.compile(r"^export\s+(?:\{([^}]*)\}|default\s+(\w+)\s*;?\s*$)", re.M)
 _MESSAGES = """\
-  const { messages } = await agent.invoke({ messages: [{ role: "user", content }] });
+  const { messages } = await agent.invoke({ messages: request.messages });
   const last = messages[messages.length - 1];
   console.log(typeof last.content === "string" ? last.content : last.text);
 """
@@ -52,10 +52,11 @@ _REGISTERED = re.compile(r"^export\s+const\s+(\w+)\s*=\s*new\s+Mastra\s*\(", re.
 _PROGRAM = """\
 import("./FILE").then(async (loaded) => {
   const agent = AGENT;
-  const content = require("fs").readFileSync(0, "utf8");
+  const READ;
 ASKS  process.exit();
 });
 """
+_INPUT = 'require("fs").readFileSync(0, "utf8")'
 
 
 def objects_of(package: Package, path: str, texts: Mapping[str, str], library: str) -> Iterator[FoundAgent]:
@@ -129,5 +130,8 @@ def _config(package: Package, path: str, agent: str, library: str) -> dict[str, 
     is_module = package.is_module or own.endswith((".mjs", ".mts"))
     code = _PROGRAM.replace("FILE", own).replace("AGENT", agent)
     code = code.replace("ASKS", _ASKS[library]).replace("LOAD", "import" if is_module else "require")
-    command = [*package.starts(own), "-e", code]
-    return {"kind": "command", "command": command, "input": "text", "capture": "model", "answer": "model"}
+    # LangChain takes the messages of Chat Completions as they are, with their calls: a conversation can be continued.
+    takes_messages = _ASKS[library] is _MESSAGES
+    code = code.replace("READ", f"request = JSON.parse({_INPUT})" if takes_messages else f"content = {_INPUT}")
+    task = {"command": [*package.starts(own), "-e", code], "input": "json" if takes_messages else "text"}
+    return {"kind": "command", **task, "capture": "model", "answer": "model"}
