@@ -61,6 +61,7 @@ class Gatherer:
     def asked(self, *, begins: bool = False) -> None:
         """A request was sent: what comes next is a new response. `begins`: this was its first part."""
         # A request with a body is written in parts, and the response may begin before the last of them.
+        # What has come of its head must stay, then.
         if not self.streaming and (begins or self._head is None):
             self._head = bytearray()
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from msgspec import Struct
@@ -26,17 +26,11 @@ from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.redact import NOTHING, TranscriptRedactor
 
-if TYPE_CHECKING:
-    import httpx
-
-
 Cause = TypeVar("Cause", bound=BaseException)
 _LONGEST_WAIT_S = 1e9  # a longer text is not a time
 _NOTED_WAIT_S = 60.0  # a remedy names waits from here on
 _CAUSES = 20  # exceptions behind an exception that are looked at
 # The connection and what it is made of.
-
-
 _NO_CONNECTION = {
     "lookup_failed": "the host's name can't be looked up",
     "unknown_host": "there is no such host",
@@ -77,7 +71,6 @@ _HTTP_TO_TLS = re.compile(
     re.IGNORECASE,
 )
 # What a server says itself.
-
 _REFUSED = ("auth", "permission", "region")
 _REGION_CODES = (
     "unsupported_country",
@@ -259,6 +252,7 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
         return _proxy_wants_a_password(server)
     if status == 400 and not server.secure and _HTTP_TO_TLS.search(body):
         return _http_to_tls(server, words)
+    # The kind is told from all that the server said, also from what the sentence has no room for.
     kind, retry = _kind_of_status(status, body)
     # OpenAI's and Anthropic's clients obey it, whatever the status is.
     retry = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower(), retry)
@@ -671,6 +665,7 @@ def words_in(body: str) -> str:
     if value is None:
         value = body
     for _ in range(_DEEPEST):
+        # Of several errors, the first is the cause of the others.
         if isinstance(value, list) and value:
             value = value[0]
         if not isinstance(value, Mapping):
@@ -743,6 +738,7 @@ def _left_of(value: Mapping[str, Any]) -> str:
 
 
 def _codes(value: object, depth: int) -> Iterator[str]:
+    # A reply is a stranger's: it may be nested as deep as JSON can be.
     if depth > _DEEPEST:
         return
     if isinstance(value, list):
@@ -771,6 +767,7 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
+        # HTML has no elements inside a script: what looks like one is its code.
         if self._unseen:
             return
         if tag in _UNSEEN:

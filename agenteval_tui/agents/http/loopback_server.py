@@ -269,6 +269,7 @@ class ServerConnection:
                         await self._drain()
 
     async def _drain(self) -> None:
+        # Some clients send on until they see that nobody listens.
         self._writer.write_eof()
         room = _DRAIN_BYTES
         while room > 0 and (data := await self._reader.read(min(room, _READ_AT_ONCE))):

@@ -405,6 +405,7 @@ class _Assembly:
                 # A sub-agent that has given its answer is called anew.
                 and (not caller or bool((last[earlier].answer or {}).get("tool_calls")))
             ]
+            # The agent that has asked most is the one that can have forgotten something.
             if candidates:
                 turns = Counter(lines[turn.talk] for turn in self._turns_made if turn.talk in lines)
                 lines[talk] = lines[max(candidates, key=lambda talk: (turns[lines[talk]], last[talk].asked.ended_ms))]
@@ -428,6 +429,7 @@ class _Assembly:
         agent's own call is none, unless that agent continues afterwards."""
         first = first_words(talk.first.request.messages)
         answer = str((last[talk].answer or {}).get("content") or "").strip()
+        # Most programs pass a task on as it is. Where none is found in a call, each open one may be the one.
         fitting = [call for _, call in talk.callers if _has_task(self._function(call).get("arguments"), first)] or [
             call
             for calling, call in talk.callers
@@ -547,6 +549,7 @@ class _Assembly:
                 turn.before is not None
                 and len(text) >= _TELLING
                 and turn.talk.ended_ms <= model_call.started_ms
+                # Who went on after the summary did not begin anew with it.
                 and turn.known == len(turn.talk.known)
                 and _is_same_agent(turn.asked, model_call)
             ):
@@ -572,6 +575,7 @@ class _Assembly:
         for later in beside:
             later.talk = aside
         self._talks.append(aside)
+        # What was asked last there, and its answer, is set with the request that takes it up.
         talk.known = talk.known[: turn.known]
         talk.ended_ms = turn.asked.ended_ms
 
@@ -597,6 +601,7 @@ class _Assembly:
             self._add(talk, reply.message)
             # As they were added, with ids of our own.
             talk.open_calls = [tool_call["id"] for tool_call in self._messages[talk.place].get("tool_calls") or ()]
+        # A sub-agent's answer goes to the agent that called it: the run's own is that of one that nobody waits for.
         if not self._inside(talk) and (self._last is None or model_call.ended_ms >= self._last[0]):
             self._last = model_call.ended_ms, talk, reply
 

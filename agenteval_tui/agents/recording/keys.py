@@ -129,6 +129,7 @@ class KeyRedactor(TranscriptRedactor):
             for place, holder, key in event.pieces():
                 texts.setdefault(place, []).append((holder, key))
         for places in texts.values():
+            # All that one choice, call or block said, as the client puts it together.
             whole = "".join([holder[key] for holder, key in places])
             clean = self.text(whole)
             # A key that comes in two pieces is found in the whole text alone; then the first piece gets the text, and

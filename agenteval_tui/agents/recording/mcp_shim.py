@@ -197,10 +197,12 @@ class Shim:
 
     def _give(self, request: Mapping[str, Any], what: WhatToDo) -> None:
         """A recorded answer, at its time."""
+        # A recording has no ids: the answer gets that of the request, whatever it was when it was recorded.
         line = _line({"jsonrpc": "2.0", "id": request["id"], **(what.answer or {})})
         if what.wait_ms <= 0:
             self._to_program(line)
         else:
+            # Not waited for here: the program may ask the next thing meanwhile, as it could of the server.
             later = threading.Timer(what.wait_ms / 1000, self._to_program, (line,))
             later.daemon = True
             later.start()
@@ -226,6 +228,7 @@ class Shim:
         assert server.stdout is not None
         for line in iter(server.stdout.readline, b""):
             heard = False
+            # A line that nobody waits for is not even read as JSON.
             for message in _messages(line) if self._waiting or self._unheard else ():
                 key = None if "method" in message else _key(message)
                 if key in self._unheard:

@@ -31,6 +31,7 @@ _MOST_PAGES = 100
 _MOST_TOOLS = 1000
 _CLOSING_S = 3.0
 _LONGEST_LINE = 4 * LONGEST
+# The first six are what the client of the package `mcp` passes on; with the others `npx` and `uvx` reach the network.
 _PASSED_ON = {
     "HOME",
     "LOGNAME",
@@ -67,6 +68,7 @@ class McpTools:
     async def open(self) -> list[McpTool]:
         """The tools that the server has and the entry wants. Raises `AgentevalError`."""
         if self._host is not None:
+            # Equal options are one server, in whatever list of tools they stand.
             server, specs = await self._host.server(json.dumps(self._options.model_dump(), sort_keys=True), self._make)
         else:
             self._server = server = self._make()
@@ -144,6 +146,7 @@ class ToolHost:
             running = self._servers.get(key)
             if running is not None and running[0].alive:
                 return running
+            # It fell: what is left of it must not hold the port or the files that the next one needs.
             if running is not None:
                 await running[0].close()
             server = make()
@@ -234,8 +237,10 @@ class McpServer:
         self._task = asyncio.create_task(self._serve(self._ready))
         try:
             async with asyncio.timeout(self._options.start_timeout):
+                # The other task sets it: this one's time-out must not cancel it.
                 await asyncio.shield(self._ready)
         except TimeoutError:
+            # Before it is ended: what the program wrote until now may say what it waits for.
             failure = self._failed(f"did not say within {self._options.start_timeout:g} s what tools it has")
             await self.close()
             raise failure from None
@@ -264,6 +269,7 @@ class McpServer:
         except Exception as broken:  # the session is gone, or the answer is none: the library raises what it likes
             return ToolOutcome(self._failed(f"gave no answer: {_in_a_line(broken)}").what, error=True)
         finally:
+            # Waited for: until it has ended, it uses the streams of the session, which may be closed next.
             call.cancel()
             with suppress(BaseException):
                 await asyncio.wait([call], timeout=_CLOSING_S)
@@ -346,6 +352,7 @@ class McpServer:
         env = server_environment(self._env, self._options.env)
         async with await start(argv, cwd=self._folder, env=env, permission=self._permission) as program:
             self._program = program
+            # Without room: a client that does not read holds up the server, and nothing fills our memory.
             to_client, incoming = anyio.create_memory_object_stream[Any](0)
             outgoing, from_client = anyio.create_memory_object_stream[Any](0)
             tasks = [
@@ -368,6 +375,7 @@ class McpServer:
         with suppress(Exception):  # the client is gone and no longer reads
             while data := await program.read():
                 messages = lines.feed(data)
+                # What has no end of line can't be given to the client, and must not grow for ever.
                 held = 0 if messages else held + len(data)
                 if held > _LONGEST_LINE:
                     self._unreadable = f"sent a line of more than {_LONGEST_LINE:,} bytes, and is not read any further"
@@ -388,6 +396,7 @@ class McpServer:
             return self._unreadable
         if program is not None and program.returncode is not None:
             return exit_description(program.returncode)
+        # The library's tasks are in groups, and so is what they raise.
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, AgentevalError):
@@ -442,6 +451,7 @@ def _quiet() -> None:
 async def _specs(client: mcp_package.McpSession) -> list[ToolSpec]:
     tool_specs: list[ToolSpec] = []
     cursor: str | None = None
+    # A server that gives a next page for ever must not hold up the run for ever.
     for _ in range(_MOST_PAGES):
         listed = await client.list_tools(cursor)
         tool_specs += [
@@ -469,6 +479,7 @@ def _text_of(result: Mapping[str, Any]) -> tuple[str, bool]:
             data = part.get("data") or resource.get("blob") or ""
             mime = part.get("mimeType") or resource.get("mimeType") or kind
             texts.append(f"[{mime}, {len(data) * 3 // 4} bytes]")
+    # The protocol wants such content as a text, too; not every server gives it.
     if not texts and "structuredContent" in result:
         texts.append(json.dumps(result["structuredContent"], ensure_ascii=False))
     return "\n".join(texts), bool(result.get("isError"))

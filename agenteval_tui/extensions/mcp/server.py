@@ -247,6 +247,7 @@ class _Tools(Struct, frozen=True):
             problems = diagnose(config, bench.criteria[number].spec.prototype_class)
             lines = [f"{problem.severity}: {problem.message}" for problem in problems]
             lines.append(plain_text((fact_tree(explain([bench.judge(number, config)])),)))
+            # Each step has more of the stored runs graded: the last has all.
             for impact in deque(bench.impact(number, config), maxlen=1):
                 now, then = (_outcomes(counts) for counts in (impact.now, impact.then))
                 lines.append(f"{count(impact.total, 'stored run')} of {count(impact.tests, 'test')}")
@@ -266,6 +267,7 @@ class _Tools(Struct, frozen=True):
     ) -> str:
         """Grade a transcript that you have with criteria. No judge is asked, and no program runs."""
         try:
+            # An answer such as `42` is JSON, too, and is meant as the text that it is.
             what: Any = json.loads(transcript)
         except (ValueError, RecursionError):
             what = transcript
@@ -283,6 +285,7 @@ class _Tools(Struct, frozen=True):
                 raise AgentevalError(f"this config has an error: {errors[0].message}", fix="try_edit lists all errors")
             if bench.loaded is None or work.index is None:
                 raise AgentevalError("this criterion is not in a suite file", fix="add it to a suite")
+            # The run may be of a suite elsewhere: the history has those of all projects.
             self._within(str(bench.loaded.path))
             save_config(bench.loaded, bench.run.test_id, work.index, config)
         return f"saved: {bench.loaded.path}:{work.line}"
@@ -431,6 +434,7 @@ class _Tools(Struct, frozen=True):
 
     def _within(self, path: str) -> Path:
         """A path of the coding agent's. Raises `AgentevalError` where it leads out of the folder of the server."""
+        # With links followed: one within the folder may lead out of it.
         full = (self.root / path).resolve()
         if not full.is_relative_to(self.root):
             raise AgentevalError(
