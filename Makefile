@@ -74,12 +74,16 @@ $(VENV)/bin/python:
 	@$(MAKE) --no-print-directory python > /dev/null
 	$(PYTHON) -m venv $(VENV)
 
+# uv takes a tenth of pip's time. It doesn't read pip's settings: where it finds no packages, pip installs them.
+install = @uv pip install --quiet --python $(BIN)/python -e $(1) 2> /dev/null || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e $(1)
+
 $(VENV)/.installed: pyproject.toml $(VENV)/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(call install,.)
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/bin/python
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(call install,".[dev]")
 	@touch $@ $(VENV)/.installed
 
 clean:
