@@ -284,13 +284,13 @@ def command(
 ) -> int:
     """Find the agents in FOLDER (default: here), and write a suite for the one you choose.
 
-    Files are only read: nothing is imported or run. Found are agents of pydantic-ai, LangGraph, LangChain, openai-
-    agents, CrewAI, Google ADK, AutoGen, LlamaIndex, smolagents, strands, Agno, Haystack, Semantic Kernel, Microsoft's
-    Agent Framework, DSPy and Claude's agent SDK, what makes them, what langgraph.json, root_agent.yaml and
-    pyproject.toml name, routes of FastAPI and Flask that take a message, Streamlit and Chainlit apps, programs in
-    Python, JavaScript and TypeScript that use an AI SDK or ask a model's server by themselves, agents that a source in
-    JavaScript or TypeScript exports (openai-agents, LangGraph, LangChain, Google ADK, Mastra, AI SDK), and model
-    servers. The suite has the agent and two first tests, and runs as it is.
+    Files are only read: nothing is imported or run. Found are agents of pydantic-ai, LangGraph, LangChain,
+    openai-agents, CrewAI, Google ADK, AutoGen, LlamaIndex, smolagents, strands, Agno, Haystack, Semantic Kernel,
+    Microsoft's Agent Framework, DSPy and Claude's agent SDK, what makes them, what langgraph.json, root_agent.yaml and
+    pyproject.toml name (its commands too), routes of FastAPI and Flask that take a message, Streamlit and Chainlit
+    apps, programs in Python, JavaScript and TypeScript that use an AI SDK or ask a model's server by themselves, agents
+    that a source in JavaScript or TypeScript exports (openai-agents, LangGraph, LangChain, Google ADK, Mastra, AI SDK),
+    and model servers. The suite has the agent and two first tests, and runs as it is.
 
     Without a terminal, a single agent is taken; of several, name one with --agent. If there is none, or with
     --agent-kind, a sample is written instead: with `demo` it runs at once, without a key or a network; `command` and
