@@ -47,6 +47,7 @@ class Programs:
     def __init__(self, store: Store, rows: Iterable[RunRow]) -> None:
         self._store = store
         self._by_execution = store.programs_of(dict.fromkeys(row.execution_id for row in rows))
+        self._changes: dict[tuple[str, str], tuple[FileChange, ...]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._by_execution)
@@ -61,8 +62,11 @@ class Programs:
         return bool(program and other_program) and program != other_program
 
     def changes(self, was: RunRow, now: RunRow) -> tuple[FileChange, ...]:
-        """The files that differ."""
-        return file_changes(*(self._store.program_files(self.of(row)) for row in (was, now)))
+        """The files that differ. The tests of an execution mostly have the same two states: read once."""
+        states = self.of(was), self.of(now)
+        if states not in self._changes:
+            self._changes[states] = file_changes(*map(self._store.program_files, states))
+        return self._changes[states]
 
 
 def earlier_program(programs: Programs, row: RunRow, rows: Sequence[RunRow]) -> EarlierProgram | None:
