@@ -212,24 +212,20 @@ class CapturingAgent:
             return known
         name = f"{request.test_id}#{request.repetition}"
         answers: Answers | None = None
-        on_miss: Literal["error", "live", "stop"] = "error"
-        recorded = request.recorded
-        if recorded is not None:
-            answers, on_miss = recorded.playback(), "live" if recorded.live else "stop"
-        elif self._recorded is not None:
+        on_miss: Literal["error", "live"] = "error"
+        if request.recorded is None and self._recorded is not None:
             answers = Playback(self._recorded, session=name, start=request.repetition - 1)
             on_miss = "error" if self._options is None or self._options.on_miss == "error" else "live"
         session = Session(
             name,
             answers=answers,
             on_miss=on_miss,
-            max_cost=None if recorded is None else recorded.max_cost,
+            recorded=request.recorded,
             keys=keys_of(self._env(request.config or self._setup.config)),
             cost=self._cost,
             pace=self._options.pace if self._options is not None else 0.0,
             keep=request.paid.add if request.paid is not None else None,
             paid=request.paid,
-            stands=0 if recorded is None else recorded.stands,
         )
         if request.run:
             self._sessions[request.run] = session

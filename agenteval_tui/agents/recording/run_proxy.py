@@ -109,18 +109,13 @@ class RunProxy:
             return None
         session = self._sessions.get(secret)
         if session is None:
-            keep, recorded = None if run.paid is None else run.paid.add, run.recorded
-            session = Session(
+            session = self._sessions[secret] = Session(
                 run.name,
-                answers=None if recorded is None else recorded.playback(),
-                on_miss="stop" if recorded is None or not recorded.live else "live",
-                max_cost=None if recorded is None else recorded.max_cost,
-                stands=0 if recorded is None else recorded.stands,
-                cost=None if recorded is None else self._cost,  # who has no limit needs no sum
+                recorded=run.recorded,
+                cost=None if run.recorded is None else self._cost,  # who has no limit needs no sum
                 keys=keys_of(run.env),
-                keep=keep,
+                keep=None if run.paid is None else run.paid.add,
                 paid=run.paid,
                 stopped=run.stopped,
             )
-            self._sessions[secret] = session
         return session

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, Protocol
 
-from agenteval_tui.agents.recording.answers import Answers, Miss
+from agenteval_tui.agents.recording.answers import Answers, Miss, RecordedAnswers
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
@@ -46,8 +46,8 @@ class Session:
     secrets known in advance, which must not be stored; the session finds the keys in requests itself. `pace`: recorded
     answers come as fast as recorded (1), or at once (0). `keep` gets each answer of a server, without keys, as soon as
     it arrives. `paid` has the answers that servers gave before the recording was cut off: they count as live answers,
-    and no server is asked again. `stands`: this many requests to models must be in the recording, whatever `on_miss`
-    is: a miss before that is an error.
+    and no server is asked again. `recorded`: what answers a run that is made again; it says the answers, what a miss
+    is, and the limit on cost.
     """
 
     def __init__(
@@ -63,8 +63,10 @@ class Session:
         keep: Callable[[Exchange], None] | None = None,
         paid: Paid | None = None,
         stopped: asyncio.Event | None = None,
-        stands: int = 0,
+        recorded: RecordedAnswers | None = None,
     ) -> None:
+        if recorded is not None:
+            answers, on_miss, max_cost = recorded.playback(), "live" if recorded.live else "stop", recorded.max_cost
         self.name = name
         self.pace = pace
         self.misses: list[Miss] = []
@@ -106,7 +108,7 @@ class Session:
         self.over = asyncio.Event()
         """Set when no more of its requests are answered."""
         self._live = False
-        self._stands = stands
+        self._stands = 0 if recorded is None else recorded.stands
         self._looking = asyncio.Lock()  # equal requests at the same time get different answers
 
     def know(self, keys: Iterable[str]) -> None:
