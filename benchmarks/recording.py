@@ -1,5 +1,5 @@
-"""What `capture: auto` costs: nothing where no model is asked, and a little with each request; and what a transcript
-of many requests takes.
+"""What `capture: auto` costs: nothing where no model is asked, and a little with each request; and what a long run
+takes, to put its transcript together and to answer it again.
 
     python -m benchmarks.recording [--quick]
 
@@ -19,13 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.base import AgentRequest, Done, TextDelta
 from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from agenteval_tui.agents.recording.playback import Playback
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 from benchmarks.table import Row, markdown
@@ -145,14 +148,27 @@ def conversation(requests: int) -> list[Exchange]:
     return exchanges
 
 
-def of_a_transcript(requests: int, rounds: int) -> float:
-    """The seconds of processor time that putting a transcript of so many requests together takes."""
+def of_a_conversation(requests: int, rounds: int, work: Callable[[list[Exchange]], object]) -> float:
+    """The seconds of processor time that some work on so many requests takes."""
     exchanges, took = conversation(requests), []
     for _ in range(rounds):
         began = time.process_time()
-        transcript_of(exchanges)
+        work(exchanges)
         took.append(time.process_time() - began)
     return min(took)
+
+
+def answered(exchanges: list[Exchange]) -> None:
+    """A program that asks the same again is answered from the recording."""
+    playback = Playback(Cassette(tuple(exchanges)))
+    for exchange in exchanges:
+        playback.answer(exchange.question)
+
+
+_WORK: dict[str, Callable[[list[Exchange]], object]] = {
+    "transcript of a run of {}": transcript_of,
+    "  the same run answered from its recording, {}": answered,
+}
 
 
 def run(quick: bool = False) -> list[Row]:
@@ -163,7 +179,6 @@ def run(quick: bool = False) -> list[Row]:
         (folder / "agent.py").write_text(AGENT, "utf-8")
         (folder / "pyproject.toml").touch()
         silent, asking = without_requests(folder, runs, rounds), of_a_request(folder, requests, rounds)
-    few, many = of_a_transcript(requests // 2, rounds), of_a_transcript(5 * requests, rounds)
     more = silent["auto"] / silent["none"] - 1
     extra = asking["auto"] - asking["none"]
     return [
@@ -179,12 +194,15 @@ def run(quick: bool = False) -> list[Row]:
             f"< {DUE_MS:g} ms",
             extra < DUE_MS,
         ),
-        # All texts of the requests together are a hundred times as long.
-        Row(
-            f"transcript of a run of {5 * requests:,} requests, each of which repeats what was said before",
-            f"{many:.2f} s, {many / few:.0f} times that of {requests // 2}",
-            "< 60 times",
-            many < 60 * few,
+        *(
+            Row(
+                what.format(f"{5 * requests:,} requests, each of which repeats what was said before"),
+                f"{many:.2f} s, {many / few:.0f} times that of {requests // 2}",
+                "< 60 times",  # all their texts together are a hundred times as long
+                many < 60 * few,
+            )
+            for what, work in _WORK.items()
+            for few, many in [[of_a_conversation(many, rounds, work) for many in (requests // 2, 5 * requests)]]
         ),
     ]
 
