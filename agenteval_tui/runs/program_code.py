@@ -35,7 +35,28 @@ from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.tool_files import declared_tools
 
-_PASSED_OVER = frozenset((".git", "__pycache__", "node_modules", "site-packages"))
+_PASSED_OVER = frozenset(
+    (
+        ".git",
+        "__pycache__",
+        "node_modules",
+        "site-packages",
+        # What build tools, servers and checkers write by themselves, some of them at each start.
+        ".cache",
+        ".ipynb_checkpoints",
+        ".langgraph_api",
+        ".mypy_cache",
+        ".next",
+        ".nuxt",
+        ".output",
+        ".parcel-cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".svelte-kit",
+        ".turbo",
+        ".vite",
+    )
+)
 # What programs write all the time. Whatever may be executed by its mode counts all the same.
 _DATA = frozenset(
     (
@@ -94,6 +115,7 @@ _DATA = frozenset(
         ".pyc",
         ".pid",
         ".sock",
+        ".tsbuildinfo",
         "",
     )
 )

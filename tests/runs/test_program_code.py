@@ -126,7 +126,16 @@ def test_what_a_program_and_its_execution_write_does_not_count(tmp_path: Path) -
     files(tmp_path, {"agent.py": "with open('asked.txt', 'a') as f: f.write('x')\n", "a.suite.yaml": "tests: []"})
     before = program_code(PYTHON, tmp_path)
     files(
-        tmp_path, {"asked.txt": "x", "reports/results.json": "{}", "h.db": "", "__pycache__/agent.pyc": "", "x.log": ""}
+        tmp_path,
+        {
+            "asked.txt": "x",
+            "reports/results.json": "{}",
+            "h.db": "",
+            "__pycache__/agent.pyc": "",
+            "x.log": "",
+            ".next/server/page.js": "",
+            "tsconfig.tsbuildinfo": "",
+        },
     )
     files(tmp_path, {"a.suite.yaml": "tests: [1]"})
     assert program_code(PYTHON, tmp_path) == before
