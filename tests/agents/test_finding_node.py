@@ -98,6 +98,17 @@ def test_an_agent_of_mastra_has_the_storage_of_what_it_is_registered_in(tmp_path
     assert done.stdout == "disk hears you\n"
 
 
+@pytest.mark.parametrize("folder", ["", "server/"])
+def test_a_graph_that_a_file_names_is_not_told_again_as_an_object(tmp_path: Path, folder: str) -> None:
+    files = {
+        "package.json": '{"dependencies": {"langchain": "1"}}',
+        f"{folder}langgraph.json": '{"graphs": {"desk": "./src/agent.ts:graph"}}',
+        f"{folder}src/agent.ts": "import { createAgent } from 'langchain';\nexport const graph = createAgent({});\n",
+    }
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.name, f"{agent.folder}/".lstrip("/")) == (Sign.CONFIGURED, "desk", folder)
+
+
 @pytest.mark.parametrize(
     ("line", "names"),
     [

@@ -96,6 +96,8 @@ class FoundAgent(Struct, frozen=True, kw_only=True):
     """What the project's own code asks it."""
     variables: Mapping[str, Any] = {}
     """What the project's own code gives it, by name."""
+    export: str = ""
+    """The object of a source for Node that it is, as FILE:NAME; what another agent is, its `config` names."""
     is_part: bool = False
     """Another agent of the same file uses it."""
     incomplete: tuple[str, ...] = ()

@@ -86,6 +86,7 @@ def objects_of(package: Package, path: str, texts: Mapping[str, str], library: s
             source=text.splitlines()[line - 1].strip()[:60],
             folder=package.folder,
             config=_registered(package, texts, own) or _config(package, path, _exported(name), library),
+            export=f"{path}:{name}",
             # Another agent of the same file has it.
             is_part=re.search(rf"\b{own}\b(?!\s*,?\s*\}}\s*;?\s*$)", text[match.end() :], re.M) is not None,
             **told_in(text),
@@ -120,6 +121,7 @@ def graph_of(files: ProjectFiles, path: str, name: str, folder: str) -> FoundAge
         source=name,
         folder=folder,
         config=_config(package, path, _exported(name), "LangGraph"),
+        export=f"{path}:{name}",
         **told_in(data.decode("utf-8", "replace")),
     )
 

@@ -130,7 +130,8 @@ def _once(agents: list[FoundAgent]) -> list[FoundAgent]:
         is_file = agent.sign is Sign.ROOT and not agent.file.endswith(".py")
         named = agent.config.get("callable") or agent.config.get("url") or agent.config.get("command")
         target = agent.place if is_file or not named else str(named)
-        kept.setdefault((agent.folder, _in_module(target)), agent)
+        # The files of Node's projects may name one from several folders.
+        kept.setdefault(("", agent.export) if agent.export else (agent.folder, _in_module(target)), agent)
     return list(kept.values())
 
 
