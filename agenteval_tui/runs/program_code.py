@@ -35,12 +35,9 @@ from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.suites.tool_files import declared_tools
 
-_PASSED_OVER = frozenset(
+_INSTALLED = frozenset((".git", "__pycache__", "node_modules", "site-packages"))
+_PASSED_OVER = _INSTALLED | frozenset(
     (
-        ".git",
-        "__pycache__",
-        "node_modules",
-        "site-packages",
         # What build tools, servers and checkers write by themselves, some of them at each start.
         ".cache",
         ".ipynb_checkpoints",
@@ -350,7 +347,7 @@ def _is_own(entry: Mapping[str, Any], words: list[str], files: list[Path], code:
 
 
 def _is_installed(file: Path) -> bool:
-    return not (_PASSED_OVER | {"dist-packages"}).isdisjoint(file.parts)
+    return not (_INSTALLED | {"dist-packages"}).isdisjoint(file.parts)
 
 
 def _size(file: Path) -> int:

@@ -141,6 +141,11 @@ def test_what_a_program_and_its_execution_write_does_not_count(tmp_path: Path) -
     assert program_code(PYTHON, tmp_path) == before
 
 
+def test_a_project_may_lie_in_the_folder_of_a_tool(tmp_path: Path) -> None:
+    files(tmp_path / ".cache/work", {"agent.py": "import helper\n", "helper.py": "WORD = 1\n"})
+    assert {"agent.py", "helper.py"} <= program_code(PYTHON, tmp_path / ".cache/work").files.keys()
+
+
 def test_what_a_packed_file_happens_to_say_names_nothing(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     files(tmp_path, {"agent.py": "print('hi')\n", "logo.eps": "a\0b\nnotes.csv\n", "notes.csv": "1"})
