@@ -142,8 +142,11 @@ def test_what_a_program_and_its_execution_write_does_not_count(tmp_path: Path) -
 
 
 def test_a_project_may_lie_in_the_folder_of_a_tool(tmp_path: Path) -> None:
-    files(tmp_path / ".cache/work", {"agent.py": "import helper\n", "helper.py": "WORD = 1\n"})
-    assert {"agent.py", "helper.py"} <= program_code(PYTHON, tmp_path / ".cache/work").files.keys()
+    files(
+        tmp_path, {".cache/work/agent.py": "import helper\n", ".cache/work/helper.py": "WORD = 1\n", "evals/a.txt": ""}
+    )
+    config = {"kind": "command", "command": ["python3", "../.cache/work/agent.py"]}
+    assert any(name.endswith("helper.py") for name in program_code(config, tmp_path / "evals").files)
 
 
 def test_what_a_packed_file_happens_to_say_names_nothing(tmp_path: Path) -> None:
