@@ -96,7 +96,12 @@ def test_two_answers_with_the_same_text_are_two() -> None:
 
 def state_of(*texts: str, **fields: str) -> dict[str, Any]:
     messages = pytest.importorskip("langchain_core.messages")
-    answers = [messages.AIMessage(text, id=f"a{number}") for number, text in enumerate(texts)]
+    answers = [
+        messages.HumanMessage(text[1:], id=f"h{number}", name="bot")
+        if text[0] == "<"
+        else messages.AIMessage(text, id=f"a{number}")
+        for number, text in enumerate(texts)
+    ]
     return {"messages": [messages.HumanMessage("how many", id="h"), *answers], **fields}
 
 
@@ -115,6 +120,9 @@ def state_of(*texts: str, **fields: str) -> dict[str, Any]:
         ([state_of(), state_of()], "It is 7.", "It is 7.", ("not_in_state", "no field")),
         ([state_of(), state_of(report="It is 7.")], "It is 7.", "It is 7.", ("not_in_state", "report")),
         ([state_of(), state_of("It is 7.")], "It is 7.", "It is 7.", None),
+        # Nodes may write what an agent says as messages to others.
+        ([state_of(), state_of("<It is 7.")], "It is 7.", "It is 7.", None),
+        ([state_of(), state_of("<It is 8.")], "It is 7.", "It is 7.", None),
         # The node changes it before it gives it.
         ([state_of(), state_of("It is 8.")], "It is 7.", "It is 7.|It is 8.", None),
     ],

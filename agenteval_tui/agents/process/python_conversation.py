@@ -155,14 +155,14 @@ class Conversation:
         not in the state, whether the state has an answer)."""
         self._fold()
         last = next((item for item in reversed(self._items) if item["role"] == "assistant" and item["text"]), None)
-        if last is None or any(_same(last, message) for message in messages):
+        new = messages[self._begin(messages) :]
+        # A graph may keep what an agent says as a message of the user to the next one.
+        if last is None or any(_same(last, message) or _equal(last["text"], message["text"]) for message in new):
             return None, True
-        own = [message for message in messages[self._begin(messages) :] if message["role"] != "user"]
-        answer = own[-1] if own else None
-        if answer is None:
+        if not new:
             return last["text"], False
-        item = next((item for item in reversed(self._items) if _same(item, answer)), None)
-        if item is None or answer["role"] != "assistant" or not answer["text"]:
+        item = next((item for item in reversed(self._items) if _same(item, new[-1])), None)
+        if item is None or item["role"] != "assistant" or not new[-1]["text"]:
             return None, True
         self._items = [*(entry for entry in self._items if entry is not item), item]
         return last["text"], True
