@@ -150,8 +150,11 @@ def gate_view(result: BaselineResult, gates: GateOptions) -> View:
     """Whether the gates are reached, what they do not cover, and how far that can be relied on."""
     missed = [text(("gate not reached: ", "bad"), one_line(gate, 600)) for gate in missed_gates(result, gates)]
     beside = one_line(uncovered_text(result, gates), 900)
+    # A test that broke may be the one that regressed: the exit code is no success either.
+    undecided = any(notice.code == "no_verdict" and notice.cause != "not_in_baseline" for notice in result.notices)
+    head = ("no gate missed by the tests that have a verdict", "warn") if undecided else ("gates reached", "good")
     return (
-        *paragraphs(missed or [text(("gates reached", "good"), (f"; {beside}" if beside else "", "warn"))]),
+        *paragraphs(missed or [text(head, (f"; {beside}" if beside else "", "warn"))]),
         *paragraphs([text((beside if missed else "", "warn")), text((gate_certainty(result, gates), "dim"))], indent=2),
     )
 

@@ -315,7 +315,7 @@ def test_no_regression_passes_without_a_word(cli: Any, tmp_path: Path, agent: Ag
     report = tmp_path / "report.json"
     done = execute(cli, tmp_path, agent, way.after, "--no-regressions", "--json", str(report))
     assert done.code == way.code, done.out
-    line = next(part for part in re.split(r"(?m)^(?=gates reached|gate not reached)", done.out)[1:])
+    line = next(part for part in re.split(r"(?m)^(?=gates reached|no gate missed|gate not reached)", done.out)[1:])
     assert re.search(way.said, line if way.code == 0 else done.out), done.out
     against = json.loads(report.read_text("utf-8"))["baseline"]
     assert against["regressions"] or against["notices"] or against["selected"]
@@ -338,6 +338,18 @@ def test_nothing_is_said_where_nothing_changed(cli: Any, tmp_path: Path, agent: 
         done = execute(cli, folder, agent, same, "--no-regressions", "--no-missing", "--no-new-failures")
         assert done.code == 0
         assert "\ngates reached\n" in done.out
+
+
+@pytest.mark.parametrize("answers", ["x", "xx"])
+def test_gates_are_not_called_reached_where_a_test_has_no_verdict(
+    cli: Any, tmp_path: Path, agent: Agent, answers: str
+) -> None:
+    execute(cli, tmp_path, agent, state())
+    cli("baseline", "set", "last")
+    done = execute(cli, tmp_path, agent, state(answers={"b": answers}), "--no-regressions")
+    assert done.code == 3
+    assert "gates reached" not in done.out
+    assert "no gate missed by the tests that have a verdict" in done.out
 
 
 def test_a_baseline_does_not_slide_with_each_fall(cli: Any, tmp_path: Path, agent: Agent) -> None:
