@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from agenteval_tui.analysis.repetitions import BESIDE, is_same_agent, repetitions
+from agenteval_tui.analysis.repetitions import BESIDE, is_same_agent, is_same_test, repetitions
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.history.programs import ProgramFiles
 from agenteval_tui.history.records import RunRow
@@ -102,7 +102,14 @@ def passed_before(store: Store, runs: Sequence[RunRow]) -> tuple[PassedBefore, .
     if not Programs(store, chosen):
         return ()
     listed = [
-        (run, [row for row in repetitions(store, run, everywhere=True, most=BESIDE) if is_same_agent(row, run)])
+        (
+            run,
+            [
+                row
+                for row in repetitions(store, run, everywhere=True, most=BESIDE)
+                if is_same_test(row, run) and is_same_agent(row, run)
+            ],
+        )
         for run in chosen
     ]
     programs = Programs(store, [row for run, rows in listed for row in (run, *rows)])

@@ -65,6 +65,11 @@ def repetitions(store: Store, run: RunRow, *, everywhere: bool, most: int = MOST
     return [row for row in rows if row.id == run.id or not (row.superseded or row.recorded == run.recorded)]
 
 
+def is_same_test(run: RunRow, other: RunRow) -> bool:
+    """Whether both were asked the same and judged by the same criteria. The test may have been edited between them."""
+    return (run.prompt_head, run.criteria) == (other.prompt_head, other.criteria)
+
+
 def is_same_agent(run: RunRow, other: RunRow) -> bool:
     """Whether both have the same agent, and as far as is known in the same configuration."""
     return run.agent == other.agent and (

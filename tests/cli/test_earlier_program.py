@@ -134,6 +134,16 @@ def test_what_passes_with_the_same_code_has_not_changed(
     assert "with earlier code" not in cli("why", "last").out
 
 
+def test_what_passed_with_earlier_criteria_is_no_luck(project: Path, cli: CommandLine) -> None:
+    assert run(cli, FUNCTION, "the first word", 3) == 0
+    suite = Path("words.suite.yaml")
+    suite.write_text(suite.read_text().replace("contains: first", "contains: last"))
+    assert cli("run", suite, "--trust", "--repeat", 2, "-q").code == 1
+    answer = blame(cli)
+    assert (answer["reproduces"], answer["runs"], answer["passed"]) == ("always", 2, 0)
+    assert (answer["could_pass"], answer["earlier_program"]) == ("unknown", None)
+
+
 def test_a_state_that_is_lost_is_no_change_of_all_files(project: Path, cli: CommandLine) -> None:
     assert run(cli, FUNCTION, "the first word", 1) == 0
     assert run(cli, FUNCTION, "another word", 1) == 1

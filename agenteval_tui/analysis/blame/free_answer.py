@@ -20,7 +20,7 @@ from agenteval_tui.analysis.lost_from_sight import (
     lost_from_sight,
     needed_from_sight,
 )
-from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, is_same_agent, repetitions
+from agenteval_tui.analysis.repetitions import BESIDE, divergence_among, is_same_agent, is_same_test, repetitions
 from agenteval_tui.analysis.statistics import fisher_exact, wilson
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
@@ -203,7 +203,7 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
     rows = [
         repetition
         for repetition in repetitions(store, row, everywhere=True, most=BESIDE)
-        if repetition.status in _ENDED
+        if repetition.status in _ENDED and is_same_test(repetition, row)
     ]
     if row.id not in {repetition.id for repetition in rows}:
         rows.append(row)
