@@ -93,7 +93,7 @@ class RequestReader:
             elsewhere = _TOLD | {"prompt", "images"}
         conversation, shape = body.get("conversation"), _PROTOCOLS[protocol]
         try:
-            messages, system = self._messages(protocol, body), shape.system(body)
+            messages, system = self._messages(protocol, body), shape.system_prompt(body)
             if shape.has_prompts:
                 prompt, messages = parted(messages)
                 system = "\n\n".join(filter(None, (system, prompt)))
@@ -439,12 +439,12 @@ def call_entry(call_id: Any, name: str, arguments: str) -> dict[str, Any]:
 
 class _Protocol(Struct, frozen=True):
     """Where a protocol has the conversation. `items` are its messages, or what they are told in; `take` reads one.
-    `has_prompts`: the system prompt is among them, at the start; else `system` alone has it, and the model may be
-    named in the path."""
+    `has_prompts`: the system prompt is among them, at the start; else `system_prompt` alone has it, and the model may
+    be named in the path."""
 
     items: Callable[[Mapping[str, Any]], Sequence[Mapping[str, Any]]]
     take: Callable[[_Conversation, Mapping[str, Any]], None]
-    system: Callable[[Mapping[str, Any]], str]
+    system_prompt: Callable[[Mapping[str, Any]], str]
     has_prompts: bool = False
 
 
