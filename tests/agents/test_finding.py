@@ -314,6 +314,23 @@ def test_a_graph_of_langgraph_for_node_is_asked(tmp_path: Path, export: str, con
     assert done.stdout == "Hello you\n"
 
 
+def test_no_name_of_a_file_becomes_code(tmp_path: Path) -> None:
+    file = """src/READ "ASKS's" AGENT.mjs"""
+    graphs = {"graphs": {"agent": f"./{file}:graph"}}
+    files = {
+        "package.json": '{"type": "module", "dependencies": {"@langchain/langgraph": "1"}}',
+        "langgraph.json": json.dumps(graphs),
+        file: GRAPH_OF_NODE.replace("CONTENT", "'Hello'") + "export { graph };",
+    }
+    agent = only(tmp_path, files)
+    if shutil.which("node") is None:
+        pytest.skip("node is not installed")
+    done = subprocess.run(
+        agent.config["command"], cwd=tmp_path, input='{"messages": []}', capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("Hello\n", "")
+
+
 def test_a_server_for_node_without_routes_that_are_known(tmp_path: Path) -> None:
     text = (
         "import Fastify from 'fastify';\nimport { run } from '@openai/agents';\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -50,12 +51,13 @@ _ASKS = {
 _REGISTERED = re.compile(r"^export\s+const\s+(\w+)\s*=\s*new\s+Mastra\s*\(", re.M)
 # What keeps a connection or a timer would not end.
 _PROGRAM = """\
-import("./FILE").then(async (loaded) => {
+import(FILE).then(async (loaded) => {
   const agent = AGENT;
   const READ;
 ASKS  process.exit();
 });
 """
+_BLANK = re.compile(r"\b(?:FILE|AGENT|READ|ASKS|LOAD)\b")
 _INPUT = 'require("fs").readFileSync(0, "utf8")'
 
 
@@ -74,7 +76,7 @@ def objects_of(package: Package, path: str, texts: Mapping[str, str], library: s
     for match in _MADE.finditer(text):
         own = match[2] or "default"
         name = own if match[1] else exported.get(own, "")
-        if not name:
+        if not name.isidentifier():  # it is not exported, or under a text
             continue
         line = text.count("\n", 0, match.start()) + 1
         yield FoundAgent(
@@ -130,10 +132,16 @@ def _config(package: Package, path: str, agent: str, library: str) -> dict[str, 
     own = relative(path, package.folder)
     # The other way, a package would be loaded a second time, beside the one that the agent is made with.
     is_module = package.is_module or own.endswith((".mjs", ".mts"))
-    code = _PROGRAM.replace("FILE", own).replace("AGENT", agent)
-    code = code.replace("ASKS", _ASKS[library]).replace("LOAD", "import" if is_module else "require")
     # LangChain takes the messages of Chat Completions as they are, with their calls: a conversation can be continued.
     takes_messages = _ASKS[library] is _MESSAGES
-    code = code.replace("READ", f"request = JSON.parse({_INPUT})" if takes_messages else f"content = {_INPUT}")
+    blanks = {
+        "FILE": json.dumps(f"./{own}"),
+        "AGENT": agent,
+        "READ": f"request = JSON.parse({_INPUT})" if takes_messages else f"content = {_INPUT}",
+        "LOAD": "import" if is_module else "require",
+    }
+    # What a blank is filled with is not looked at again: a file may be called as a blank is.
+    blanks["ASKS"] = _BLANK.sub(lambda match: blanks[match[0]], _ASKS[library])
+    code = _BLANK.sub(lambda match: blanks[match[0]], _PROGRAM)
     task = {"command": [*package.starts(own), "-e", code], "input": "json" if takes_messages else "text"}
     return {"kind": "command", **task, "capture": "model", "answer": "model"}
