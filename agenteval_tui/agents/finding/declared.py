@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.finding.framework_finder import finders
-from agenteval_tui.agents.finding.model import FoundAgent, Script, Sign, agent_name
+from agenteval_tui.agents.finding.model import ConsoleScript, FoundAgent, Sign, agent_name
 from agenteval_tui.agents.finding.node_objects import graph_of
 from agenteval_tui.agents.finding.node_programs import SOURCES
 from agenteval_tui.agents.finding.project_files import ProjectFiles
@@ -20,7 +20,7 @@ from agenteval_tui.agents.process.project_interpreter import tables_of
 from agenteval_tui.core.json_values import json_object
 
 
-def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, Script]]:
+def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, ConsoleScript]]:
     """The commands that a pyproject.toml installs, each with the file of its function, the main one first."""
     data = files.text(path) or b""
     tables = _tables(data)
@@ -33,7 +33,7 @@ def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, Script]]:
         file = _file(files, folder, str(target).rpartition(":")[0])
         if file:
             source = f'{command} = "{target}"'
-            yield file, Script(command, path, _line(data, source.encode()), source, command in mains)
+            yield file, ConsoleScript(command, path, _line(data, source.encode()), source, command in mains)
 
 
 def _tables(data: bytes) -> dict[str, Any]:

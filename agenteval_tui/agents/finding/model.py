@@ -45,7 +45,7 @@ class Sign(StrEnum):
     """A configured model server."""
 
 
-class Script(Struct, frozen=True):
+class ConsoleScript(Struct, frozen=True):
     """A command that a project installs, as line `line` of the file `declared` says in `source`."""
 
     name: str

@@ -107,7 +107,7 @@ _MOST = 40  # sources of a package
 SOURCES = (".ts", ".tsx", ".mts", ".js", ".mjs", ".cjs")
 
 
-class Script(Struct, frozen=True):
+class PackageScript(Struct, frozen=True):
     """A script of package.json that runs a source: its name, the source, and the words that run it."""
 
     name: str
@@ -115,7 +115,7 @@ class Script(Struct, frozen=True):
     command: list[str]
 
 
-def _script(package: Package, name: str, line: str) -> Script | None:
+def _script(package: Package, name: str, line: str) -> PackageScript | None:
     try:
         words = shlex.split(_OPERATORS.split(line)[0])
     except ValueError:
@@ -130,7 +130,7 @@ def _script(package: Package, name: str, line: str) -> Script | None:
         command = [*package.starts(file), file]
     elif words[0] != "node":
         command = [*package.runner(words[0]), *command[1:]]
-    return Script(name, file, command)
+    return PackageScript(name, file, command)
 
 
 def _library(name: str) -> str:
@@ -194,7 +194,7 @@ class _Sources:
 
 def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
     """The programs, routes and exported agents of a package; `paths` are those of its sources."""
-    scripts: dict[str, Script] = {}
+    scripts: dict[str, PackageScript] = {}
     for name, line in package.scripts.items():
         script = _script(package, name, line)
         if script is not None and name.partition(":")[0] not in _NOT_RUN:
@@ -221,7 +221,7 @@ def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
     yield from (structs.replace(agent, is_part=agent.is_part or agent.file in parts) for agent in agents)
 
 
-def _agent(package: Package, source: _Source, asking: list[_Source], script: Script | None) -> FoundAgent | None:
+def _agent(package: Package, source: _Source, asking: list[_Source], script: PackageScript | None) -> FoundAgent | None:
     """The program or the route in a source. `asking`: which sources use an SDK, of it and of those that it imports."""
     path, text, asks = source.path, source.text, source.asks if source.library else None
     own = relative(path, package.folder)

@@ -21,7 +21,7 @@ from agenteval_tui.agents.finding.fields import (
 )
 from agenteval_tui.agents.finding.framework_finder import app_finders, finder_of, finders
 from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Script, Sign, agent_name, relative
+from agenteval_tui.agents.finding.model import ConsoleScript, FoundAgent, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.own_calls import own_calls
 from agenteval_tui.agents.finding.python_module import (
     Function,
@@ -466,7 +466,7 @@ class PythonAgents:
             yield self._agent(module, name, function, None, Sign.FUNCTION, framework=library, config=config)
 
     def scripts(
-        self, scripts: Mapping[str, Script], agents: Sequence[FoundAgent]
+        self, scripts: Mapping[str, ConsoleScript], agents: Sequence[FoundAgent]
     ) -> Iterator[tuple[FoundAgent, set[str]]]:
         """The commands of the project that ask a model, each with the files of the modules that do: `scripts` by the
         file of their function. Where such a module has one of `agents` that is made, that is asked instead."""
@@ -593,7 +593,7 @@ class PythonAgents:
         return self._program_of(module, library, python_arguments(module, self._readme(module)))
 
     def _program_of(
-        self, module: Module, library: str, arguments: Arguments, script: Script | None = None
+        self, module: Module, library: str, arguments: Arguments, script: ConsoleScript | None = None
     ) -> FoundAgent:
         files = self._modules.files
         folder = files.project_of(module.path)
@@ -619,17 +619,18 @@ class PythonAgents:
             installed = f"{python.removesuffix('python')}{script.name}"
             command = [installed if (files.root / folder / installed).is_file() else script.name]
         start = next(filter(is_guard, module.tree.body), model_servers.asks_at_once(module))
+        if script is not None:
+            file, line, source = script.declared, script.line, script.source
+        else:
+            file, line = module.path, 1 if start is None else start.lineno
+            source = 'if __name__ == "__main__":' if start is None or is_guard(start) else source_of(start)
         return FoundAgent(
             sign=Sign.PROGRAM if script is None else Sign.SCRIPT,
             name=agent_name("main" if script is None else script.name, module.path, files.root),
             framework=library,
-            file=module.path if script is None else script.declared,
-            line=script.line if script is not None else start.lineno if start is not None else 1,
-            source=script.source
-            if script is not None
-            else 'if __name__ == "__main__":'
-            if start is None or is_guard(start)
-            else source_of(start),
+            file=file,
+            line=line,
+            source=source,
             folder=folder,
             config={
                 "kind": "command",

@@ -10,7 +10,7 @@ from msgspec import structs
 from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject, scripts_of
 from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
-from agenteval_tui.agents.finding.model import Findings, FoundAgent, Script, Sign
+from agenteval_tui.agents.finding.model import ConsoleScript, Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.model_servers import may_ask
 from agenteval_tui.agents.finding.node_package import Package, package_of
 from agenteval_tui.agents.finding.node_programs import programs_of
@@ -36,7 +36,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     sources: list[str] = []
     paths: list[str] = []
     read: list[Module] = []
-    scripts: dict[str, Script] = {}
+    scripts: dict[str, ConsoleScript] = {}
     names = "|".join(map(re.escape, (*framework_packages(), *_PACKAGES)))
     roots = re.compile(rb"^(?:%s)\b" % "|".join(finder.root for finder in finders() if finder.root).encode(), re.M)
     imports = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % names.encode(), re.M)
