@@ -160,8 +160,10 @@ def _in_thread(read: Callable[[], Identity]) -> Future[Identity]:
     def work() -> None:
         try:
             future.set_result(read())
-        except BaseException as error:  # raised again where the result is asked for
-            future.set_exception(error)
+        except Exception:
+            # The runs go on: no answer of theirs is used again, and what their code was stays unknown.
+            log.warning("what an agent is made of could not be read", exc_info=True)
+            future.set_result(Identity("", {}))
 
     threading.Thread(target=work, name="identity of an agent", daemon=True).start()
     return future

@@ -67,6 +67,8 @@ MERGE_S = 0.05
 TICKS_A_PROGRESS = 5
 GRACE_S = 5.0
 """How long an agent may clean up after it was cancelled or timed out; then the run is ended without it."""
+PROGRAMS_S = 5.0
+"""How long the end of an execution waits until the projects of its agents are read."""
 FAILED = "failed"
 STOPPED = "stopped"
 SERVICE = "service"
@@ -519,12 +521,21 @@ class Engine:
         if commits:
             self._store.write(KeepCommits(self.plan.execution_id, commits))
 
+    async def _wait_for_programs(self) -> None:
+        """Keep what is known of the agents' code. A project on a slow disk does not hold up the end for longer."""
+        reading = [asyncio.wrap_future(prepared.identity) for prepared in self.state.agents.values()]
+        if reading and not self._has_programs:
+            await asyncio.wait(reading, timeout=PROGRAMS_S)
+            self._keep_programs()
+
     def _keep_programs(self) -> None:
         if self._has_programs:
             return
         self._has_programs = True
         programs: dict[str, dict[str, str]] = {}
         for prepared in self.state.agents.values():
+            if not prepared.identity.done():
+                continue
             if program := prepared.identity.result().program:
                 programs.setdefault(prepared.name, {}).update(program)  # variations of it may start others
         if programs:
@@ -611,8 +622,7 @@ class Engine:
             # An execution may be shorter than git takes: what it says is waited for, and not for ever.
             if self._commits is not None:
                 self._keep_commits(await asyncio.to_thread(self._commits.result, COMMITS_S))
-            await asyncio.gather(*(asyncio.wrap_future(prepared.identity) for prepared in state.agents.values()))
-            self._keep_programs()
+            await self._wait_for_programs()
             await asyncio.wrap_future(
                 self._store.end_execution(self.plan.execution_id, status, message, startup_ms, around)
             )
