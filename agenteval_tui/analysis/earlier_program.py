@@ -1,4 +1,4 @@
-"""The program of an agent in an earlier state: whether runs were answered by the same code, and which files differ."""
+"""Whether runs were answered by the same code, and which files changed since a test passed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ class FileChange(Document, frozen=True):
 
 
 class EarlierProgram(Document, frozen=True, kw_only=True):
-    """The newest state of the agent's project, before this run, with which the test passed; none of the runs with the
-    state of this run passed."""
+    """The code with which the test last passed before this run. No run with the code of this run passed."""
 
     run: Annotated[str, Meta(description="the newest run that passed with it")]
     runs: Annotated[Count, Meta(description="stored repetitions with it")]
@@ -35,7 +34,8 @@ class EarlierProgram(Document, frozen=True, kw_only=True):
 
 
 class PassedBefore(Struct, frozen=True):
-    """Tests that passed with earlier code of their agent, and never since; what changed in its project."""
+    """Tests that passed with earlier code of their agent, and not with the code of an execution; the files that changed
+    since."""
 
     tests: tuple[str, ...]
     files: tuple[FileChange, ...]
@@ -48,9 +48,6 @@ class Programs:
         self._store = store
         self._by_execution = store.programs_of(dict.fromkeys(row.execution_id for row in rows))
         self._changes: dict[tuple[str, str], tuple[FileChange, ...]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._by_execution)
 
     def of(self, row: RunRow) -> str:
         """The hash of the state; "" where it is not known."""
@@ -70,9 +67,8 @@ class Programs:
 
 
 def earlier_program(programs: Programs, row: RunRow, rows: Sequence[RunRow]) -> EarlierProgram | None:
-    """What `row` did not have any more: out of the repetitions of its test by the same agent in the same
-    configuration. None: with the same code a run passed as well, none passed before it with another, or it is not known
-    what changed."""
+    """The code with which the test of `row` last passed, out of `rows`: the repetitions by the same agent in the same
+    configuration. None: a run with the same code passed too, none passed before, or it is not known what changed."""
     if any(other.status == "passed" and not programs.differ(row, other) for other in rows):
         return None
     passed = [other for other in rows if other.status == "passed" and other.rowid < row.rowid]
@@ -91,6 +87,22 @@ def earlier_program(programs: Programs, row: RunRow, rows: Sequence[RunRow]) -> 
     )
 
 
+def stored_earlier_program(store: Store, run: RunRow) -> EarlierProgram | None:
+    """The same of a stored run; None if it did not fail."""
+    if run.status not in ("failed", "error") or not store.programs_of([run.execution_id]):
+        return None
+    rows = _of_same_agent(store, run)
+    return earlier_program(Programs(store, [run, *rows]), run, rows)
+
+
+def _of_same_agent(store: Store, run: RunRow) -> list[RunRow]:
+    return [
+        row
+        for row in repetitions(store, run, everywhere=True, most=BESIDE)
+        if is_same_test(row, run) and is_same_agent(row, run)
+    ]
+
+
 def passed_before(store: Store, runs: Sequence[RunRow]) -> tuple[PassedBefore, ...]:
     """The tests among the runs of an execution that passed with earlier code, together where the same files changed.
     Looks at the first `MOST_TESTS` that did not pass."""
@@ -99,19 +111,9 @@ def passed_before(store: Store, runs: Sequence[RunRow]) -> tuple[PassedBefore, .
         if run.status in ("failed", "error"):
             failed.setdefault((run.suite_key, run.test_id, run.variation, run.row, run.agent), run)
     chosen = list(failed.values())[:MOST_TESTS]
-    if not Programs(store, chosen):
+    if not store.programs_of(dict.fromkeys(run.execution_id for run in chosen)):
         return ()
-    listed = [
-        (
-            run,
-            [
-                row
-                for row in repetitions(store, run, everywhere=True, most=BESIDE)
-                if is_same_test(row, run) and is_same_agent(row, run)
-            ],
-        )
-        for run in chosen
-    ]
+    listed = [(run, _of_same_agent(store, run)) for run in chosen]
     programs = Programs(store, [row for run, rows in listed for row in (run, *rows)])
     tests: dict[tuple[FileChange, ...], dict[str, None]] = {}
     for run, rows in listed:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import Given, RepetitionReader
+from agenteval_tui.analysis.blame.free_answer import Given
 from agenteval_tui.analysis.blame.known import blame_beside
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_names import criterion_place
-from agenteval_tui.analysis.earlier_program import EarlierProgram
+from agenteval_tui.analysis.earlier_program import EarlierProgram, stored_earlier_program
 from agenteval_tui.analysis.lost_from_sight import LostFromSight, lost_from_sight
 from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.repetitions import Divergence, divergence_beside
@@ -52,7 +52,7 @@ class Explanation(Struct, frozen=True):
     raised: tuple[Raised, ...] = ()
     """What functions around the agent raised."""
     earlier_program: EarlierProgram | None = None
-    """The code that the test last passed with, if none of the code's runs passed since."""
+    """The code with which the test last passed, if no run with this run's code passed."""
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -152,9 +152,8 @@ def stored_explanation(store: Store, row: RunRow, criterion: str = "") -> Explan
     """The explanation of all criteria, where repetitions part, and which step the run was lost at; with `criterion`
     that of one criterion, without the step. Raises `AgentevalError`: there is no such criterion, or several are."""
     transcript, results = store.transcript(row.id), store.results(row.id)
-    reader = RepetitionReader(store)
-    blame = None if criterion else blame_beside(store, row, Given(transcript, results, reader))
-    earlier = reader.of(row).earlier if row.status in ("failed", "error") else None
+    blame = None if criterion else blame_beside(store, row, Given(transcript, results))
+    earlier = blame.earlier_program if blame is not None else stored_earlier_program(store, row)
     parted, labels = divergence_beside(store, row), store.labels([row.id])
     lost = lost_from_sight(transcript, results) if blame is None else blame.lost
     explained = explanation_of(

@@ -80,7 +80,7 @@ def could_pass_text(blame: Blame) -> str:
     if start is not None and blame.sampled is not None and blame.sampled.answer == "none" and blame.possible != "yes":
         return f"not from any step of this run: {start.passed} of {start.n} passed from step {start.step + 1}"
     if (earlier := blame.earlier_program) is not None:
-        return f"yes: with earlier code {passed_before_text(earlier)}"
+        return f"yes: with earlier code, {passed_before_text(earlier)}"
     if blame.possible == "unknown":
         return "not known: only a few runs are stored, and none passed"
     if blame.possible == "never":
@@ -89,9 +89,9 @@ def could_pass_text(blame: Blame) -> str:
 
 
 def passed_before_text(earlier: EarlierProgram) -> str:
-    """`7 of 7 runs passed; since then changed: tools.py, prompts.md (added)`."""
+    """`7 of 7 runs passed; files changed since: tools.py, prompts.md (added)`."""
     runs = count(earlier.runs, "run")
-    return f"{earlier.passed} of {runs} passed; since then changed: {file_changes_text(earlier.files)}"
+    return f"{earlier.passed} of {runs} passed; files changed since: {file_changes_text(earlier.files)}"
 
 
 def fault_text(blame: Blame) -> str:

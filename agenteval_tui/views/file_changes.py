@@ -13,11 +13,11 @@ _SHOWN = 5
 
 
 def passed_before_view(tests: Iterable[PassedBefore]) -> View:
-    """`order-status passed with earlier code; since then changed: tools.py`, a line for tests of the same changes."""
+    """`order-status passed with earlier code; files changed since: tools.py`, a line for tests of the same changes."""
     return paragraphs(
         text(
             (one_line(listed(broken.tests, _SHOWN)), "bold"),
-            f" passed with earlier code; since then changed: {file_changes_text(broken.files)}",
+            f" passed with earlier code; files changed since: {file_changes_text(broken.files)}",
         )
         for broken in tests
     )

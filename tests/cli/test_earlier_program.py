@@ -66,9 +66,9 @@ def test_a_test_that_passed_with_earlier_code(project: Path, cli: CommandLine, a
     assert run(cli, agent, "another word", 1) == 1
     changes = cli("compare", "--json").json("compare")["files"]
     done = cli("run", "words.suite.yaml", "--trust")
-    assert "says passed with earlier code; since then changed: lib/helper.py and lib/more.py (added)" in done.out
+    assert "says passed with earlier code; files changed since: lib/helper.py and lib/more.py (added)" in done.out
 
-    sentence = "3 of 3 runs passed; since then changed: lib/helper.py and lib/more.py (added)"
+    sentence = "3 of 3 runs passed; files changed since: lib/helper.py and lib/more.py (added)"
     assert f"with earlier code: {sentence}" in cli("why", "last").out
     answer = blame(cli)
     assert (answer["reproduces"], answer["runs"], answer["passed"]) == ("always", 2, 0)
@@ -118,7 +118,7 @@ def test_the_code_of_a_service_is_that_of_the_agent_that_asks_it(project: Path, 
     agent = f"{{kind: http, url: 'http://127.0.0.1:{port}/', services: {{shop: {service}}}}}"
     assert run(cli, agent, "the first word", 2) == 0
     assert run(cli, agent, "another word", 1) == 1
-    assert "2 of 2 runs passed; since then changed: lib/helper.py" in cli("why", "last").out
+    assert "2 of 2 runs passed; files changed since: lib/helper.py" in cli("why", "last").out
 
 
 def test_what_passes_with_the_same_code_has_not_changed(
@@ -161,4 +161,4 @@ def test_the_code_of_an_agent_goes_with_its_history(project: Path, cli: CommandL
     assert cli("db", "import", "history.db", "--db", there).code == 0
     assert cli("db", "prune", "--keep", 2, "--yes", "--db", there).code == 0
     assert cli("db", "check", "--db", there).code == 0
-    assert "since then changed: lib/helper.py" in cli("why", "last", "--db", there).out
+    assert "files changed since: lib/helper.py" in cli("why", "last", "--db", there).out

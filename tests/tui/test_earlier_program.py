@@ -25,4 +25,4 @@ async def test_a_run_that_passed_with_earlier_code(tmp_path: Path, monkeypatch: 
         await settle(pilot)
         await until(pilot, lambda: "passed with earlier code" in text_of(app))
         await pilot.press("alt+w")
-        await until(pilot, lambda: "since then changed: tools.py" in " ".join(text_of(app).split()))
+        await until(pilot, lambda: "files changed since: tools.py" in " ".join(text_of(app).split()))
