@@ -142,10 +142,8 @@ def test_what_a_program_and_its_execution_write_does_not_count(tmp_path: Path) -
 
 
 def test_a_project_may_lie_in_the_folder_of_a_tool(tmp_path: Path) -> None:
-    files(
-        tmp_path, {".cache/work/agent.py": "import helper\n", ".cache/work/helper.py": "WORD = 1\n", "evals/a.txt": ""}
-    )
-    config = {"kind": "command", "command": ["python3", "../.cache/work/agent.py"]}
+    files(tmp_path, {".cache/app/agent.py": "import helper\n", ".cache/app/helper.py": "WORD = 1\n", "evals/a.txt": ""})
+    config = {"kind": "command", "command": ["python3", "../.cache/app/agent.py"]}
     assert any(name.endswith("helper.py") for name in program_code(config, tmp_path / "evals").files)
 
 
