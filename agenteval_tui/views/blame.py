@@ -373,6 +373,8 @@ _SENTENCES: dict[ClueCode, str] = {
     " {after_runs}",
     ClueCode.FEW_PARTED: "{passed} of {runs} runs that did the same before passed; with this step {after_passed} of"
     " {after_runs}, which may be chance",
+    ClueCode.PARTED_ELSEWHERE: "{passed} of {runs} runs that did the same before passed, some with other code or"
+    " another agent; with this step {after_passed} of {after_runs}",
     ClueCode.OUT_OF_ORDER: "{written_by} changed {value} before {tool} did, which then failed or was never called",
     ClueCode.UNEXPECTED_WRITE: "{tool} changes something, and no criterion expects this call{asked}",
     ClueCode.WRONG_ARGUMENT: "{tool} {argument} is {found}{came}; {due}",

@@ -59,6 +59,8 @@ class Repetitions(Struct, frozen=True):
     parting: BranchPoint | None = None
     compared: Compared = EVERYTHING
     earlier: EarlierProgram | None = None
+    elsewhere: bool = False
+    """Whether other agents, or other code, are among those that part."""
 
 
 def free_answer(
@@ -214,7 +216,8 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
     others = [repetition for repetition in rows if repetition.id not in own_ids]
     divergence = divergence_among(store, row.id, own)
     # The own agent's runs tell most; those of other agents only where they don't part.
-    if divergence.fork is None and others:
+    elsewhere = divergence.fork is None and bool(others)
+    if elsewhere:
         divergence = divergence_among(store, row.id, [*own, *others])
     return Repetitions(
         len(own),
@@ -222,6 +225,7 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         passed_elsewhere=sum(other.status == "passed" for other in others),
         runs_elsewhere=len(others),
         earlier=earlier_program(programs, row, of_agent),
+        elsewhere=elsewhere,
         tree=divergence.tree,
         parting=divergence.fork,
         compared=divergence.compared,
@@ -322,6 +326,8 @@ def _parted(run: str, transcript: Transcript, stored: Repetitions) -> Clue | Non
         "after_passed": branch.passed,
     }
     fault: Literal["agent", "environment"] = "environment" if branch.act.kind == "error" else "agent"
-    elsewhere = parting.node.passed - branch.passed, parting.node.number - branch.number
-    by_chance = fisher_exact(branch.passed, branch.number, *elsewhere) > _CHANCE
-    return Clue(ClueCode.FEW_PARTED if by_chance else ClueCode.PARTED, path[parting.step - 1][0], fault, None, fields)
+    others = parting.node.passed - branch.passed, parting.node.number - branch.number
+    by_chance = fisher_exact(branch.passed, branch.number, *others) > _CHANCE
+    code = ClueCode.FEW_PARTED if by_chance else ClueCode.PARTED
+    # How often other runs name the right step is not measured: they may do another thing here, and rightly so.
+    return Clue(ClueCode.PARTED_ELSEWHERE if stored.elsewhere else code, path[parting.step - 1][0], fault, None, fields)

@@ -133,6 +133,7 @@ def with_sampling(blame: Blame, sampled: SampledAnswer) -> Blame:
 _SAID = (
     ClueCode.PARTED,
     ClueCode.FEW_PARTED,
+    ClueCode.PARTED_ELSEWHERE,
     ClueCode.SIGHT_CHANGED,
     ClueCode.ANSWER,
     ClueCode.WRONG_TEXT,

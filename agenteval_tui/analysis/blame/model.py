@@ -49,6 +49,8 @@ class ClueCode(StrEnum):
     `after_runs` with this step."""
     FEW_PARTED = "few_parted"
     """As `parted`, but of so few runs that chance may explain it (Fisher's exact test gives more than 5 %)."""
+    PARTED_ELSEWHERE = "parted_elsewhere"
+    """As `parted`, but some of these runs have another agent, another configuration or other code."""
     OUT_OF_ORDER = "out_of_order"
     """A write to `value`, after which the expected call of `tool` on it failed or was never made."""
     UNEXPECTED_WRITE = "unexpected_write"
@@ -103,6 +105,7 @@ STRENGTH: tuple[tuple[ClueCode, ...], ...] = (
     (ClueCode.EXECUTION_FAILED,),
     (ClueCode.NEVER_CALLED,),
     (ClueCode.OTHER_VALUE,),
+    (ClueCode.PARTED_ELSEWHERE,),
     (ClueCode.SIGHT_CHANGED,),
     (ClueCode.WRONG_TEXT,),
     (ClueCode.BROKE_OFF,),
