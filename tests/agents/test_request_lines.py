@@ -119,6 +119,26 @@ def test_a_summary_that_the_conversation_goes_on_from_is_asked_for_beside_it() -
     assert alarms(program.transcript) == ["replaced"]
 
 
+def test_a_summary_that_is_asked_for_again_takes_only_its_own_answer_away() -> None:
+    summary = "The customer asks about a parcel."
+    program = Program()
+    talk = program.ask([user("Where is my parcel?")], said("It is on its way to you."), system="S")
+    talk = program.ask([*talk, user("Which colour is it?")], said("It is a brown parcel."), system="S")
+    question = [*talk, user("Summarise the conversation so far.")]
+    program.ask(question, said(summary), system="S")
+    program.ask([user(f"Before: {summary}"), user("And by whom?")], said("By the yellow van."), system="S")
+    # Two times: the second time is where a place that the first time made stale was used.
+    for number in range(2):
+        program.ask(question, said(f"The customer asks about a parcel: summary {number}."), system="S")
+    assert [one.content for one in program.transcript.messages if one.role == "assistant"] == [
+        "It is on its way to you.",
+        "It is a brown parcel.",
+        "By the yellow van.",
+        "The customer asks about a parcel: summary 1.",
+    ]
+    assert [line for line, _ in lines(program.transcript)] == [1, 1, 2, 1, 2, 2]
+
+
 def test_sub_agents_at_the_same_time_with_equal_prompts_work_for_their_own_calls() -> None:
     program = Program()
     calls = ("a", "research", '{"task": "Find the price of tea"}'), ("b", "research", '{"task": "Find its origin"}')

@@ -85,13 +85,12 @@ class _Talk(Struct, eq=False):
     asked: list[str] = field(default_factory=list)
     known: list[str] = field(default_factory=list)
     answer: str = ""
-    began_ms: float = 0.0
     ended_ms: float = 0.0
     open_calls: list[str] = field(default_factory=list)
     """Calls whose results were not told yet, by their ids in the transcript."""
     failed: bool = False
-    place: int | None = None
-    """Where the last answer is in the messages; None where there was none."""
+    told: _Message | None = None
+    """The message of the last answer; None where there was none."""
     turn: int | None = None
     """The place of its last turn."""
 
@@ -206,8 +205,7 @@ class _Assembly:
         self._name_calls(talk, request)
         if again:
             self._retries += 1
-            if talk.place is not None:  # the program did not use that answer
-                self._forget(talk)
+            self._forget(talk)  # the program did not use that answer
         else:
             if request.system and request.system != talk.system:
                 self._add(talk, {"role": "system", "content": request.system})
@@ -218,12 +216,10 @@ class _Assembly:
         talk.system = request.system or talk.system
         # With `previous` a request has only what is new: the server keeps the rest.
         talk.asked, talk.known = keys, list(keys) if not request.previous else [*talk.known, *keys]
-        talk.began_ms = model_call.started_ms
         talk.ended_ms = model_call.ended_ms
         self._tell_early()
         self._answered(talk, model_call, model_call.reply)
-        answer = None if talk.place is None else self._messages[talk.place]
-        self._turns_made.append(_Turn(model_call, talk, answer, len(talk.known), talk.turn))
+        self._turns_made.append(_Turn(model_call, talk, talk.told, len(talk.known), talk.turn))
         talk.turn = len(self._turns_made) - 1
 
     def use(self, tool: UsedTool) -> None:
@@ -310,8 +306,7 @@ class _Assembly:
             _, talk, reply = self._last
             model, finish = reply.model, reply.finish_reason
             # The answer of the run is that of the conversation that waited for the others, whatever came last.
-            text = str(self._messages[talk.place].get("content") or "") if talk.place is not None else ""
-            final = text or final
+            final = str((talk.told or {}).get("content") or "") or final
             if reply.error:
                 self._notes.append(Note("model_error", reply.error))
         if self._retries:
@@ -567,17 +562,19 @@ class _Assembly:
         """Make what a conversation was asked after a turn a conversation of its own."""
         talk = turn.talk
         beside = [turn for turn in self._turns_made[place + 1 :] if turn.talk is talk]
-        aside = _Talk(len(self._talks) + 1, beside[0].asked, (), talk.system, beside=True)
-        aside.asked, aside.known, aside.answer = talk.asked, talk.known, talk.answer
-        aside.began_ms, aside.ended_ms, aside.failed = talk.began_ms, talk.ended_ms, talk.failed
-        aside.place, aside.open_calls, talk.open_calls = talk.place, talk.open_calls, []
-        aside.turn, talk.turn, beside[0].before = talk.turn, place, None
+        number = len(self._talks) + 1
+        aside = replace(talk, number=number, first=beside[0].asked, callers=(), conversation="", beside=True)
+        beside[0].before = None
         for later in beside:
             later.talk = aside
         self._talks.append(aside)
-        # What was asked last there, and its answer, is set with the request that takes it up.
-        talk.known = talk.known[: turn.known]
-        talk.ended_ms = turn.asked.ended_ms
+        # The conversation is again what it was after the turn: no request may ever take it up, and one that asks the
+        # same as the last request beside it asks that one again.
+        reply = turn.asked.reply
+        talk.turn, talk.told, talk.open_calls = place, turn.answer, []
+        talk.asked, talk.known = self._once.of(turn.asked.request.messages).keys, talk.known[: turn.known]
+        talk.answer = message_key(reply.message) if reply.message is not None else ""
+        talk.failed, talk.ended_ms = _has_failed(reply), turn.asked.ended_ms
 
     def _answered(self, talk: _Talk, model_call: Asked, reply: Reply) -> None:
         if reply.usage != Usage() or not reply.error:  # an error costs nothing
@@ -587,8 +584,7 @@ class _Assembly:
         self._turns += 1
         took = model_call.ended_ms - model_call.started_ms
         self._steps.append(Step(f"turn {self._turns}", model_call.started_ms, max(0.0, took)))
-        talk.failed = reply.message is None or bool(reply.error)
-        talk.place = None
+        talk.failed, talk.told = _has_failed(reply), None
         if reply.message is not None:
             first = model_call.first_ms
             self._first_token = first if self._first_token is None else min(first, self._first_token)
@@ -597,10 +593,9 @@ class _Assembly:
                 self._add(talk, tool_call)
             talk.answer = message_key(reply.message)
             talk.known.append(talk.answer)
-            talk.place = len(self._messages)
-            self._add(talk, reply.message)
+            talk.told = self._add(talk, reply.message)
             # As they were added, with ids of our own.
-            talk.open_calls = [tool_call["id"] for tool_call in self._messages[talk.place].get("tool_calls") or ()]
+            talk.open_calls = [tool_call["id"] for tool_call in talk.told.get("tool_calls") or ()]
         # A sub-agent's answer goes to the agent that called it: the run's own is that of one that nobody waits for.
         if not self._inside(talk) and (self._last is None or model_call.ended_ms >= self._last[0]):
             self._last = model_call.ended_ms, talk, reply
@@ -609,7 +604,8 @@ class _Assembly:
         """Whether another conversation waits for the results of its calls: this one is part of those, as a rule."""
         return any(other.open_calls for other in self._talks if other.number < talk.number)
 
-    def _add(self, talk: _Talk, message: _Message) -> None:
+    def _add(self, talk: _Talk, message: _Message) -> _Message:
+        """Tell a message of a conversation, with ids of our own in a copy of it."""
         message = dict(message)
         # The turn is added after its messages, at this place.
         self._owners[id(message)] = len(self._turns_made)
@@ -622,6 +618,7 @@ class _Assembly:
             message["tool_call_id"] = self._own_id(talk.number, message["tool_call_id"])
             self._results[message["tool_call_id"]] = str(message.get("content") or "")
         self._append(message)
+        return message
 
     def _append(self, message: _Message) -> None:
         for call, function in _functions_in(message):
@@ -673,15 +670,18 @@ class _Assembly:
 
     def _forget(self, talk: _Talk) -> None:
         """The last answer of a conversation does not count: it was asked for again."""
-        assert talk.place is not None
-        message = self._messages.pop(talk.place)
-        self._owners.pop(id(message), None)
+        message, talk.told, talk.open_calls = talk.told, None, []
+        # A program may go back to an answer that was taken away before.
+        if message is None or self._owners.pop(id(message), None) is None:
+            return
+        # By identity: two agents may have given the same answer.
+        self._messages = [other for other in self._messages if other is not message]
         for call, _ in _functions_in(message):
             self._functions[call].pop()
-        for other in self._talks:
-            if other.place is not None and other.place > talk.place:
-                other.place -= 1
-        talk.place, talk.open_calls = None, []
+
+
+def _has_failed(reply: Reply) -> bool:
+    return reply.message is None or bool(reply.error)
 
 
 def _functions_in(message: _Message) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -758,13 +758,13 @@ def _continues(talk: _Talk, keys: list[str]) -> int | None:
         return len(talk_keys) if talk_keys else None
     count = len(talk.asked)
     # The program tells the answer in other words (without the text beside a call, say).
-    if talk.place is not None and count and keys[:count] == talk.asked and len(keys) > count:
+    if talk.told is not None and count and keys[:count] == talk.asked and len(keys) > count:
         end = count
         while end < len(keys) and keys[end].startswith('["assistant"'):
             end += 1
         return end if end > count else None
     # It leaves out or shortens what was before.
-    if talk.place is None or talk.answer not in keys:
+    if talk.told is None or talk.answer not in keys:
         return None
     end = len(keys) - keys[::-1].index(talk.answer)
     # An answer such as "Yes." is said twice; so is hardly what was asked before it.
