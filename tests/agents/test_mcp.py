@@ -17,7 +17,8 @@ from scripted import Answer, ScriptedServer
 
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.tools import mcp_package
-from agenteval_tui.agents.tools.mcp import ToolHost
+from agenteval_tui.agents.tools.mcp import McpServer, ToolHost
+from agenteval_tui.agents.tools.options import McpServerOptions
 from agenteval_tui.agents.tools.toolset import Toolbox, make_toolbox
 from agenteval_tui.core.errors import AgentevalError
 
@@ -180,6 +181,22 @@ async def test_a_cancelled_run_leaves_no_server(tmp_path: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await gone(*processes)
+
+
+async def test_a_cancel_that_comes_while_a_call_ends_is_not_lost(tmp_path: Path) -> None:
+    options = McpServerOptions.model_validate(ours(tmp_path))
+    server = McpServer("shop", options, tmp_path, os.environ, ALLOWED)
+    await server.start()
+    before = asyncio.all_tasks()
+    task = asyncio.create_task(server.call("pids", {}))
+    await asyncio.sleep(0)
+    (call,) = asyncio.all_tasks() - before - {task}
+    # The answer wakes the task first, which then waits for the end of the call: there the cancel arrives.
+    loop = asyncio.get_running_loop()
+    call.add_done_callback(lambda _: loop.call_soon(task.cancel))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await server.close()
 
 
 async def test_a_run_that_is_cancelled_while_its_server_starts(tmp_path: Path) -> None:

@@ -269,10 +269,10 @@ class McpServer:
         except Exception as broken:  # the session is gone, or the answer is none: the library raises what it likes
             return ToolOutcome(self._failed(f"gave no answer: {_in_a_line(broken)}").what, error=True)
         finally:
-            # Waited for: until it has ended, it uses the streams of the session, which may be closed next.
+            # Waited for: until it has ended, it uses the streams of the session, which may be closed next. Whoever
+            # cancels this wait cancels the run: `wait` itself raises nothing of the call.
             call.cancel()
-            with suppress(BaseException):
-                await asyncio.wait([call], timeout=_CLOSING_S)
+            await asyncio.wait([call], timeout=_CLOSING_S)
         if len(text) > LONGEST:
             return ToolOutcome(f"the tool's result is longer than {LONGEST:,} characters", error=True)
         return ToolOutcome(storable(text), error)
