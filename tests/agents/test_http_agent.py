@@ -306,6 +306,9 @@ JSON_LINES = '{"d": "one"}\n{"d": "two"}\n'
         (JSON_LINES, "text/plain", {}, "jsonl"),
         (JSON_LINES, "application/json", {"answer": "d"}, "jsonl"),
         ('{"d": "one"}', "application/jsonl", {}, "jsonl"),
+        # Some programs end a line at such a character; neither format does.
+        ('{"d": "one\u2028"}\n{"d": "two\x85"}\n', "text/plain", {}, "jsonl"),
+        ("data: one\u2028two\n\n", "text/plain", {}, "sse"),
         (JSON_LINES, "application/x-ndjson", {"stream": "sse", "delta": "d"}, "jsonl"),
         (JSON_LINES, "text/event-stream", {"stream": "sse", "delta": "d"}, "jsonl"),
         (JSON_LINES, "text/event-stream", {"stream": "sse"}, "jsonl"),

@@ -579,6 +579,7 @@ async def test_a_page_is_never_shown_raw(run_agent: Any, dialect: Dialect, statu
         ("a < b and c > d", "a < b and c > d"),
         ('{"title": "Bad", "detail": "no such thing"}', "no such thing"),
         ('{"fault": {"faultstring": "x"}}', '{"faultstring": "x"}'),
+        ('event: error\ndata: {"message": "a \u2028b"}\n\n', "a b"),
         ("", ""),
     ],
 )  # fmt: skip

@@ -35,7 +35,7 @@ from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_ke
 from agenteval_tui.agents.http.connection_pool import Connections
 from agenteval_tui.agents.http.errors import error_in, is_markup, is_only_an_error, words_of_page
 from agenteval_tui.agents.http.options import HttpOptions
-from agenteval_tui.agents.http.sse import ServerEvent, SseReader
+from agenteval_tui.agents.http.sse import LINE_END, ServerEvent, SseReader
 from agenteval_tui.agents.models.message_mapping import with_system
 from agenteval_tui.agents.models.stream import (
     CutReplyError,
@@ -586,7 +586,7 @@ def _objects(name: str, value: object) -> Iterator[Mapping[str, Any]]:
 
 def _stream_in(text: str, content_type: str) -> str:
     """What kind of stream a reply is that came as one text: "sse", "jsonl" or ""."""
-    lines = [line for line in text.removeprefix("\ufeff").splitlines() if line.strip()]
+    lines = [line for line in LINE_END.split(text.removeprefix("\ufeff")) if line.strip()]
     if any(line.startswith("data:") for line in lines) and all(_SSE_LINE.match(line) for line in lines):
         return "sse"
     if len(lines) < 2 and not any(name in content_type for name in ("ndjson", "jsonl", "json-seq", "x-json-stream")):

@@ -20,6 +20,7 @@ from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.http.chunk_coalescing import NoAnswerBytesError, NotHttpError
 from agenteval_tui.agents.http.connection_pool import named_source
 from agenteval_tui.agents.http.proxies import PAGE, Proxy
+from agenteval_tui.agents.http.sse import LINE_END
 from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.core.numbers import spoken_seconds
 from agenteval_tui.core.phrasing import on_one_line
@@ -659,7 +660,7 @@ def _positive(text: str | None) -> float | None:
 def words_in(body: str) -> str:
     """The server's own words in an error's body: the message in its JSON, the title of its page, else its text."""
     if body.startswith(("data:", "event:")):  # an error as the only event of a stream, with a status of its own
-        lines = [line for line in body.splitlines() if line.startswith("data:")]
+        lines = [line for line in LINE_END.split(body) if line.startswith("data:")]
         body = lines[0].removeprefix("data:").strip() if lines else body
     value = parsed_json(body)
     if value is None:

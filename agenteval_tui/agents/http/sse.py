@@ -7,7 +7,8 @@ import re
 
 from msgspec import Struct
 
-_LINE_END = re.compile(r"\r\n|\n|\r")
+LINE_END = re.compile(r"\r\n|\n|\r")
+"""The ends of lines in a stream, also of JSON lines. What else `str.splitlines` knows may be within a line."""
 
 
 class ServerEvent(Struct, frozen=True):
@@ -65,7 +66,7 @@ class SseReader:
         start = 0
         if not self._pieces and not self._data and not self._name:
             start = self._whole_events(text, events)
-        for end in _LINE_END.finditer(text, start):
+        for end in LINE_END.finditer(text, start):
             self._pieces.append(text[start : end.start()])
             self._line("".join(self._pieces), events)
             self._pieces.clear()
