@@ -237,7 +237,7 @@ def _header(archive: Archive) -> tuple[dict[str, Any], str, tuple[Skipped, ...]]
                 for key in reader.members():
                     if key in ("version", "status", "eval", "error"):
                         fields[key] = reader.bounded(LARGEST_HEADER)
-        except (UnreadableFile, DamagedMember):
+        except UnreadableFile:
             continue
         if "eval" in fields:
             ended = name == "header.json"
@@ -255,10 +255,8 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
                 return
             recording, remarks = read_sample(reader, _evaluation(header))
     except UnreadableFile as error:
-        yield Skipped(f"a sample can't be read: {error.reason}", cut_off=error.cut_off, place=member.name)
-        return
-    except DamagedMember as error:
-        yield Skipped(f"a sample can't be unpacked: {error.reason}", cut_off=error.cut_off, place=member.name)
+        verb = "unpacked" if isinstance(error, DamagedMember) else "read"
+        yield Skipped(f"a sample can't be {verb}: {error.reason}", cut_off=error.cut_off, place=member.name)
         return
     except AgentevalError as error:
         yield Skipped(error.what, place=member.name)

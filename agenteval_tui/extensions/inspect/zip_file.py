@@ -17,6 +17,8 @@ from typing import IO, Any
 
 from msgspec import Struct
 
+from agenteval_tui.formats.stream.json_stream import UnreadableFile
+
 LARGEST_MEMBER = 4_000_000_000
 """Bytes that are unpacked of one member. More is nothing that a person could look at."""
 ALWAYS, TIMES = 50_000_000, 500
@@ -32,13 +34,8 @@ _CHUNK = 1 << 16
 _FRAMES = (b"\x28\xb5\x2f\xfd",)  # how a zstd frame begins; Inspect's members may have several
 
 
-class DamagedMember(Exception):  # noqa: N818  (says what it is)
+class DamagedMember(UnreadableFile):
     """A member can't be unpacked (further); `cut_off`: the archive ends in it."""
-
-    def __init__(self, reason: str, *, cut_off: bool = False) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.cut_off = cut_off
 
 
 class Member(Struct, frozen=True):
