@@ -63,15 +63,12 @@ def comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
         return ()
     fields = evidence.fields
     try:
-        if "arguments" in fields and evidence.code == Code.DIFFERS:
-            return tuple(map(_argument, fields["arguments"][:MOST]))
-        near = fields.get("near") or fields.get("nearest") or fields.get("near_call") or {}
-        if isinstance(near.get("arguments"), list):
-            return tuple(map(_argument, near["arguments"][:MOST]))
+        if arguments := _arguments_of(evidence):
+            return tuple(map(_argument, arguments[:MOST]))
         if evidence.code == Code.UNREADABLE and "tool" in fields:
             return (_argument(fields),)
         if "near" in fields and (expected := _looked_for(evidence)) is not None:
-            compared = _text(expected, near, evidence.found if expected is evidence.expected else None)
+            compared = _text(expected, fields["near"], evidence.found if expected is evidence.expected else None)
             # The whole text is what there is: no other place in it is meant.
             return (replace(compared, where="") if fields.get("side") == "equals" else compared,)
         if evidence.code == Code.DIFFERS and "path" in fields and "wanted" in fields:
@@ -137,8 +134,19 @@ def comparison_title(evidence: Evidence) -> tuple[str, str]:
 
 def hidden_differences(evidence: Evidence) -> int:
     """How many differences `comparisons` leaves out."""
-    arguments = evidence.fields.get("arguments")
-    return max(len(arguments) - MOST, 0) if isinstance(arguments, list) else 0
+    try:
+        return max(len(_arguments_of(evidence)) - MOST, 0)
+    except _MALFORMED:
+        return 0
+
+
+def _arguments_of(evidence: Evidence) -> list[Any]:
+    """What differs in the arguments of the call that is compared: the one that was made, or the nearest to it."""
+    fields = evidence.fields
+    compared = fields if evidence.code == Code.DIFFERS and "arguments" in fields else None
+    arguments = (compared or fields.get("nearest") or fields.get("near_call") or {}).get("arguments")
+    # An unexpected call has its own arguments there, as an object: with them nothing is compared.
+    return arguments if isinstance(arguments, list) else []
 
 
 # An argument of a call

@@ -12,7 +12,14 @@ from agenteval_tui.grading.results import Evidence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.views.comparison_text import comparison_text
-from agenteval_tui.views.evidence_comparison import Comparison, comparison_title, comparisons, leaves, parting_note
+from agenteval_tui.views.evidence_comparison import (
+    Comparison,
+    comparison_title,
+    comparisons,
+    hidden_differences,
+    leaves,
+    parting_note,
+)
 from agenteval_tui.views.terminal import cells, cut
 
 
@@ -33,6 +40,21 @@ def test_an_argument_stands_below_what_was_expected_with_the_place_that_differs(
     one, (made,) = of_call({"order_id": "#W1042"}, {"order_id": "W1042"})
     assert comparison_title(one) == ("get_order", "1 of 1 argument differs")
     assert made == Comparison("order_id", '"#W1042"', '"W1042"', 1, "'#' is missing")
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        {"type": "ToolCheck", "tools": [{"name": "get_orders", "arguments": {f"a{n}": n for n in range(15)}}]},
+        {"type": "Trajectory", "calls": [{"name": "get_order", "arguments": {f"a{n}": n for n in range(15)}}]},
+    ],
+    ids=["a tool of another name", "a step of a trajectory"],
+)
+def test_differences_of_the_nearest_call_that_are_not_shown_are_counted(metric: dict[str, Any]) -> None:
+    given = {f"a{number}": -number - 1 for number in range(15)}
+    (line,) = [each for each in missed(metric, "", ToolCall("a", "get_order", given)) if comparisons(each)]
+    assert len(comparisons(line)) == 12
+    assert hidden_differences(line) == 3
 
 
 def test_of_lists_and_objects_only_what_differs_is_open() -> None:
