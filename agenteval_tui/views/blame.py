@@ -417,7 +417,9 @@ class _Words(dict[str, str]):
             self["much"] = f"{part} %" if fields["unit"] == "percent" else f"page {part} of {whole}"
         if "words" in fields and not isinstance(fields["words"], int):
             self["named"] = listed([shown(word) for word in fields["words"]])
-        self["due"] = f"expected {self['wanted']}" if fields.get("wanted") not in (None, "") else "it was not expected"
+        # Null, not "": an argument may be expected to be empty.
+        self["due"] = "it was not expected" if fields.get("wanted") is None else f"expected {self['wanted']}"
+        self.setdefault("found", "missing")
         if "change" in fields:
             sizes = [count(number, "character") for number in fields["characters"]]
             self["how"] = _HOW[fields["change"]].format(

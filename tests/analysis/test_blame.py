@@ -91,6 +91,42 @@ def test_a_wrong_argument_that_nobody_said_is_the_agents() -> None:
     assert "nowhere before" in plain_text(blame_view(blame, run))
 
 
+@pytest.mark.parametrize(
+    ("wanted", "arguments", "sentence"),
+    [
+        (
+            {"order": "#W1", "note": ""},
+            {"order": "#W1", "note": "rush"},
+            'note is "rush", which appears nowhere before; expected ""',
+        ),
+        ({"order": "#W1"}, {"order_id": "#W1"}, 'cancel_order order is missing; expected "#W1"'),
+        ({"order": "#W1"}, {}, 'cancel_order order is missing; expected "#W1"'),
+    ],
+    ids=["expected to be empty", "under another name", "missing"],
+)
+def test_a_wrong_argument_says_what_was_expected_of_it(
+    wanted: dict[str, Any], arguments: dict[str, Any], sentence: str
+) -> None:
+    run = conversation(("user", "cancel it"), ("cancel_order", arguments, "done"), ("agent", "Cancelled."))
+    clues = [clue for suspect in answer(run, expecting(("cancel_order", wanted))).named for clue in suspect.clues]
+    wrong = next(clue for clue in clues if clue.code is ClueCode.WRONG_ARGUMENT)
+    assert clue_text(wrong).endswith(sentence)
+
+
+def test_an_argument_that_nothing_expects_says_so() -> None:
+    metric = {"type": "ToolCheck", "tools": [{"name": "cancel_order", "arguments": {"order": "#W1"}}]}
+    run = conversation(
+        ("user", "#W1"), ("cancel_order", {"order": "#W1", "now": True}, "done"), ("agent", "Cancelled.")
+    )
+    clues = [
+        clue
+        for suspect in answer(run, CriterionSpec("Calls", "ToolResponse", {"metrics": [metric]})).named
+        for clue in suspect.clues
+    ]
+    (wrong,) = [clue for clue in clues if clue.code is ClueCode.WRONG_ARGUMENT]
+    assert clue_text(wrong) == "cancel_order now is true; it was not expected"
+
+
 def test_a_write_before_another_one_that_then_fails() -> None:
     run = conversation(
         ("user", "another item and another address"),

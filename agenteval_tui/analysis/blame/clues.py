@@ -116,8 +116,8 @@ class _Walk:
             fields = {
                 "tool": wanted_call.tool,
                 "argument": argument.name,
-                "wanted": _cut(argument.wanted if argument.wanted is not None else argument.rule),
-                "found": _cut(argument.found),
+                "wanted": _cut(argument.wanted if argument.wanted is not None else argument.rule or None),
+                **({} if argument.is_missing else {"found": _cut(argument.found)}),
                 "origin": where.source if where else "",
                 "origin_step": where.step if where else None,
             }
@@ -132,8 +132,8 @@ class _Walk:
         self, extra: list[str], lacking: list[str], values: list[str], step: int
     ) -> tuple[int, list[str]] | None:
         """The last message before the call in which the user named what was taken, and not what was left out."""
-        ids = [value for value in (*extra, *lacking) if not _is_id(value)]
-        if ids or not lacking:
+        # A user chooses among records, by words of theirs; the call names the record by its id.
+        if not lacking or not all(map(_is_id, (*extra, *lacking))):
             return None
         right = record_of(lacking[0], self.transcript, step)
         chosen_record = record_of(extra[0], self.transcript, step) if extra else None

@@ -34,12 +34,13 @@ _TEXT_CODES = (Code.MISSING, Code.DIFFERS, Code.NO_MATCH)
 
 class Argument(Struct, frozen=True):
     """An argument that was not as expected, as JSON values. `name`: its path. `rule`: what was expected, in words,
-    where it is no one value; "" where the argument was not expected at all."""
+    where it is no one value; "" where the argument was not expected at all. `is_missing`: the call does not have it."""
 
     name: str
     wanted: Any
     found: Any
     rule: str = ""
+    is_missing: bool = False
 
 
 class WantedCall(Struct, frozen=True):
@@ -62,11 +63,6 @@ class Expectation(Struct, frozen=True):
     texts: tuple[str, ...] = ()
     wrong: tuple[int, ...] = ()
     answer: bool = False
-
-    @property
-    def made(self) -> frozenset[int]:
-        """The calls that are expected ones."""
-        return frozenset(call.call for call in self.calls if call.call is not None)
 
 
 def expectation_of(results: Sequence[CriterionResult], specs: Mapping[str, CriterionSpec]) -> Expectation:
@@ -132,9 +128,14 @@ def _add_call(line: Evidence, arguments: Mapping[str, Any], calls: list[WantedCa
 def _arguments(differences: Iterable[Any]) -> Iterable[Argument]:
     for difference in differences:
         if isinstance(difference, Mapping) and "argument" in difference:
-            name = str(difference.get("path") or difference["argument"])
+            is_missing = difference.get("is") == "missing"
             yield Argument(
-                name, difference.get("wanted"), difference.get("found"), str(difference.get("expected") or "")
+                str(difference.get("path") or difference["argument"]),
+                wanted=difference.get("wanted"),
+                # The evidence of a missing argument may hold the value of another one: the one that was meant, perhaps.
+                found=None if is_missing else difference.get("found"),
+                rule=str(difference.get("expected") or ""),
+                is_missing=is_missing,
             )
 
 

@@ -57,8 +57,9 @@ class ClueCode(StrEnum):
     """A call of `tool` that changes something, and that nothing expects. Where all its arguments are from one result,
     or one message of the user, `origin` (result, user) and `origin_step` say which."""
     WRONG_ARGUMENT = "wrong_argument"
-    """A call of `tool` with an `argument` other than expected: `wanted`, `found`, and where that came from: `origin`
-    (result, user, system, agent, nowhere) at step `origin_step`."""
+    """A call of `tool` with an `argument` other than expected: `wanted` (null: it was not expected), `found` (left out
+    where the argument is missing), and where that came from: `origin` (result, user, system, agent, nowhere) at step
+    `origin_step`."""
     CHOSEN_BY_USER = "chosen_by_user"
     """The user's words (`words`) chose the value that was wrong: `wanted`, `found`."""
     FORBIDDEN_CALL = "forbidden_call"
