@@ -26,6 +26,7 @@ from agenteval_tui.analysis.statistics import wilson
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms, short_id
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history import quarantines, triage
 from agenteval_tui.history.baselines import TestKey, set_baseline
 from agenteval_tui.history.labels import Label, by_run, label_of
@@ -106,8 +107,7 @@ def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: 
     named = _named(context.tests)
     others = [test for suite, test in later.tests if (_file(suite), test) not in named]
     if others:
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        return f"it is in {others[0]}{more} too"
+        return f"it is in {abridged(others, 1)} too"
     if kind in _BY_SHARE and context.runs and later.runs:
         share = context.failed / context.runs
         if wilson(later.failed, later.runs)[0] > share:

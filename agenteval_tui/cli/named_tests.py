@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.suites.discover import discover
 from agenteval_tui.suites.load import LoadedSuite
 
@@ -143,6 +144,5 @@ def _require(address: TestAddress, loaded: LoadedSuite) -> None:
         return
     ids = [test.id for test in loaded.suite.tests] if loaded.suite is not None else []
     near = closest(address.test, ids)
-    more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
-    fix = f"did you mean {address.file}{_MARK}{near}?" if near else "its tests: " + ", ".join(ids[:_LISTED]) + more
+    fix = f"did you mean {address.file}{_MARK}{near}?" if near else f"its tests: {abridged(ids, _LISTED)}"
     raise AgentevalError(f"there is no test {address.test!r}", where=str(address.file), fix=fix)

@@ -13,6 +13,7 @@ from agenteval_tui.cli.output import Output, Style, outcome_sign
 from agenteval_tui.core.display import both_ends, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars, duration
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.sentences import not_made_sentence, why_not_observed
 from agenteval_tui.history.store import Store
@@ -297,9 +298,8 @@ class RunProgress:
             if run.ended and run.status not in ("passed", "cancelled", "skipped"):
                 same.setdefault((run.error, run.failed), []).append(run)
         for (error, _), alike in same.items():
-            numbers = ", ".join(str(run.ref.repetition) for run in alike[:_NUMBERED])
-            more = f" and {len(alike) - _NUMBERED} more" if len(alike) > _NUMBERED else ""
-            which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}{more}: {alike[0].status}"
+            numbers = abridged([str(run.ref.repetition) for run in alike], _NUMBERED)
+            which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}: {alike[0].status}"
             self._line("    ", (which, outcome_sign(alike[0].status)[1]), (f"  {alike[0].ref.run}", "dim"))
             if error:
                 self._error(error, alike)

@@ -28,6 +28,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.baselines import lost_baselines
 from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.history.records import RunFilter
@@ -156,10 +157,9 @@ def _check_baselines(store: Store, options: BaselineOptions, plan: Plan) -> None
         return
     tests = {(run.suite_key, run.ref.test) for run in plan.runs}
     if lost := lost_baselines(store, tests):
-        names = ", ".join(test for _, test in lost[:_NAMED])
-        more = f" and {len(lost) - _NAMED:,} more" if len(lost) > _NAMED else ""
+        names = abridged([test for _, test in lost], _NAMED)
         raise AgentevalError(
-            f"{options.first} can't be measured: the runs of the baseline of {names}{more} are not in the history",
+            f"{options.first} can't be measured: the runs of the baseline of {names} are not in the history",
             fix="import the history that has them (`agenteval db import FILE`), or set the baseline again "
             "(`agenteval baseline set EXECUTION`)",
         )

@@ -48,3 +48,10 @@ def listed(names: Sequence[str], limit: int = 6, word: str = "and") -> str:
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
+
+
+def abridged(parts: Sequence[str], most: int, *, separator: str = ", ", rest: str = "more") -> str:
+    """The first `most` parts, and how many there are besides: `a, b and 3 more`, `a; b; and 3 more tests`."""
+    text, more = separator.join(parts[:most]), len(parts) - most
+    # Behind a comma an "and" needs no further one; clauses with commas of their own are kept apart by the separator.
+    return text if more <= 0 else f"{text}{'' if separator == ', ' else separator.rstrip()} and {more:,} {rest}"

@@ -11,6 +11,7 @@ from textual.keys import Keys
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.action import EVERYWHERE
 from agenteval_tui.tui.actions import BY_ID, answering, key_word
@@ -118,9 +119,8 @@ def read_keymap(path: Path) -> tuple[dict[str, str], list[str]]:
 def _said_of_unknown(unknown: Sequence[str], names: Sequence[str]) -> str:
     """Which actions do not exist, in one sentence, however many they are."""
     if len(unknown) > 1:
-        named = ", ".join(f"`{name}`" for name in unknown[:MOST_NAMED])
-        more = f" and {len(unknown) - MOST_NAMED} more" if len(unknown) > MOST_NAMED else ""
-        return f"there are no actions {named}{more}: the help (?, then i) lists the actions"
+        named = abridged([f"`{name}`" for name in unknown], MOST_NAMED)
+        return f"there are no actions {named}: the help (?, then i) lists the actions"
     hint = did_you_mean(unknown[0], names, "the help (?, then i) lists the actions", quotes="`")
     return f"there is no action `{unknown[0]}`: {hint}"
 

@@ -9,6 +9,7 @@ from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice, G
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.views.comparison import (
     TESTS,
     counts_text,
@@ -101,10 +102,10 @@ def regressed_text(result: BaselineResult, test: TestChange) -> str:
 def kept_text(tests: Sequence[TestChange]) -> str:
     """The tests that keep their baseline, with what is worse now: `a: 5/5, now 4/5; t (row r2)`."""
     named = []
-    for test in tests[:_NAMED]:
+    for test in tests:
         rows = [row.label for row in test.rows if is_worse(row)]
         named.append(f"{test.label} ({_rows(rows)})" if rows else f"{test.label}: {was_and_now(test)}")
-    return "; ".join(named) + (f"; and {len(tests) - _NAMED:,} more" if len(tests) > _NAMED else "")
+    return abridged(named, _NAMED, separator="; ")
 
 
 def fell_text(result: BaselineResult) -> str:
@@ -124,8 +125,7 @@ def notice_lines(notices: Sequence[GateNotice]) -> list[str]:
     for code, head in _HEADS.items():
         named = [_notice_text(notice) for notice in notices if notice.code == code]
         if named:
-            more = f"; and {len(named) - _NAMED:,} more tests" if len(named) > _NAMED else ""
-            lines.append(f"{head}: {'; '.join(named[:_NAMED])}{more}")
+            lines.append(f"{head}: {abridged(named, _NAMED, separator='; ', rest='more tests')}")
     return lines
 
 
@@ -141,9 +141,7 @@ def _notice_text(notice: GateNotice) -> str:
 
 
 def _rows(labels: Sequence[str]) -> str:
-    more = len(labels) - _NAMED
-    named = ", ".join(labels[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-    return f"{'row' if len(labels) == 1 else 'rows'} {named}"
+    return f"{'row' if len(labels) == 1 else 'rows'} {abridged(labels, _NAMED)}"
 
 
 def gate_view(result: BaselineResult, gates: GateOptions) -> View:

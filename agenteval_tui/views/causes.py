@@ -9,6 +9,7 @@ from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.views.model import Column, Fact, Facts, Heading, Paragraph, Row, Span, Table, Text, View, text
 
 Decided = Mapping[str, TriageStatus]
@@ -37,8 +38,7 @@ def standing_text(standing: TriageStatus) -> str:
 
 def names_of_tests(group: CauseGroup, most: int = _TESTS) -> str:
     """The tests that have it: `a, b and 3 more`."""
-    names = ", ".join(one_line(name, 60) for _, name in group.tests[:most])
-    return names + (f" and {len(group.tests) - most} more" if len(group.tests) > most else "")
+    return abridged([one_line(name, 60) for _, name in group.tests], most)
 
 
 def extent_text(group: CauseGroup, most: int = _TESTS) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import about_dollars, count, dollars
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.runs.change.model import CodeChange, NotBuilt, RunChange
 from agenteval_tui.views.model import Text
 
@@ -28,9 +29,7 @@ def saved_text(files: tuple[str, ...], folder: Path) -> str:
     """`saved FILE and 3 more`; where nothing was saved, that all was checked."""
     if not files:
         return "with the code as it is"
-    names = [_relative(file, folder) for file in files[:_FILES]]
-    more = f" and {len(files) - _FILES:,} more" if len(files) > _FILES else ""
-    return f"saved {', '.join(names)}{more}"
+    return f"saved {abridged([_relative(file, folder) for file in files], _FILES)}"
 
 
 def not_built_text(event: NotBuilt, folder: Path) -> str:

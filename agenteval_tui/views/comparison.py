@@ -30,6 +30,7 @@ from agenteval_tui.analysis.regressions import Regressions, regressions_of
 from agenteval_tui.analysis.setup_changes import SetupChange
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.views.attribution import reason_text
@@ -407,8 +408,7 @@ def not_comparable_text(tests: Sequence[TestChange]) -> str:
     for none."""
     if not tests:
         return ""
-    names = "; ".join(f"{test.label}: {judged_text(test)}" for test in tests[:_NAMED])
-    names += f"; and {len(tests) - _NAMED:,} more" if len(tests) > _NAMED else ""
+    names = abridged([f"{test.label}: {judged_text(test)}" for test in tests], _NAMED, separator="; ")
     many = "1 test is" if len(tests) == 1 else f"{len(tests):,} tests are"
     return f"not comparable: {many} judged differently than before ({names}); {_COUNTED}"
 
@@ -445,13 +445,8 @@ def asked_text(tests: Iterable[TestChange]) -> str:
     for test in tests:
         for change in test.asking_changes:
             by_change.setdefault(setup_text(change), []).append(test.label)
-    words = [f"{what} ({_labels(labels)})" for what, labels in by_change.items()]
+    words = [f"{what} ({abridged(labels, _NAMED, rest='more tests')})" for what, labels in by_change.items()]
     return f"asked differently than before: {', '.join(words)}" if words else ""
-
-
-def _labels(labels: Sequence[str]) -> str:
-    more = len(labels) - _NAMED
-    return ", ".join(labels[:_NAMED]) + (f" and {more:,} more tests" if more > 0 else "")
 
 
 def datasets_text(tests: Iterable[TestChange]) -> str:
@@ -468,8 +463,7 @@ def datasets_text(tests: Iterable[TestChange]) -> str:
         )
         if words := ", ".join(f"{number:,} {what}" for number, what in counts if number):
             changed.append(f"{test.label} ({words})")
-    more = f" and {len(changed) - _NAMED:,} more tests" if len(changed) > _NAMED else ""
-    return f"dataset rows changed: {', '.join(changed[:_NAMED])}{more}" if changed else ""
+    return f"dataset rows changed: {abridged(changed, _NAMED, rest='more tests')}" if changed else ""
 
 
 def _fails(tally: Tally | None) -> bool:

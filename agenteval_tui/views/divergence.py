@@ -11,7 +11,7 @@ from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.phrasing import cut, listed
+from agenteval_tui.core.phrasing import abridged, cut, listed
 from agenteval_tui.views.model import Node, Paragraph, Span, Text, Tree, View, text
 from agenteval_tui.views.model_request import changes_text
 
@@ -186,11 +186,10 @@ def _telling(act: Action, beside: Sequence[Action]) -> str:
     if not telling:
         return " with fewer arguments" if _other_calls(act, beside) and isinstance(act.arguments, dict) else ""
     arguments = []
-    for name, value in list(telling.items())[:2]:
+    for name, value in telling.items():
         text = distinguishing_excerpt(act, beside, name)
         arguments.append(f"{name}={_quoted(text) if isinstance(value, str) else cut(text, LONGEST)}")
-    more = f" and {len(telling) - 2} more" if len(telling) > 2 else ""
-    return f" with {', '.join(arguments)}{more}"
+    return f" with {abridged(arguments, 2)}"
 
 
 def _from_difference(text: str, others: Iterable[str]) -> str:

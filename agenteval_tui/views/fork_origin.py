@@ -8,7 +8,7 @@ from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.phrasing import cut
+from agenteval_tui.core.phrasing import abridged, cut
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
@@ -79,9 +79,8 @@ def origin_text(row: RunRow) -> str:
 
 
 def _tools(names: Sequence[str]) -> str:
-    listed = ", ".join(one_line(name, 40) for name in names[:_NAMED])
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"the {'tools' if len(names) > 1 else 'tool'} {listed}{more}"
+    listed = abridged([one_line(name, 40) for name in names], _NAMED)
+    return f"the {'tools' if len(names) > 1 else 'tool'} {listed}"
 
 
 def _content(was: Transcript | None, step: int) -> str:

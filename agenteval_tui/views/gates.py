@@ -8,6 +8,7 @@ from agenteval_tui.analysis.quarantine_gate import GatedRuns
 from agenteval_tui.analysis.test_gates import GateVerdict, TestGates
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.plan.gates import SUITE, TEST
 from agenteval_tui.views.model import Span, Text, View, paragraphs, text
@@ -121,9 +122,8 @@ def gates_text(gates: TestGates) -> str:
     for outcome in ("missed", "undecided"):
         listed = [verdict for verdict in verdicts if verdict.outcome == outcome]
         if listed:
-            named = ", ".join(f"{name_text(gate_verdict)} ({_short(gate_verdict)})" for gate_verdict in listed[:_MOST])
-            more = f" and {len(listed) - _MOST} more" if len(listed) > _MOST else ""
-            summary += f" {outcome.capitalize()}: {named}{more}."
+            named = abridged([f"{name_text(verdict)} ({_short(verdict)})" for verdict in listed], _MOST)
+            summary += f" {outcome.capitalize()}: {named}."
     unsure = sum(not verdict.sure and verdict.rate is not None for verdict in verdicts)
     return summary + (f" {numbers.count(unsure, 'gate')} had too few runs to be sure." if unsure else "")
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from agenteval_tui.analysis.quarantine_gate import QuarantineEffect
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.views.model import Column, Row, Table, Text, View, paragraphs, row_key, text
 
@@ -111,11 +112,10 @@ def left_out_text(left_out: Sequence[QuarantineEffect]) -> str:
     if not left_out:
         return ""
     parts = []
-    for excluded in _ordered(left_out)[:_MOST]:
+    for excluded in _ordered(left_out):
         name = name_text(excluded.quarantine.test_id, excluded.quarantine.criterion)
         parts.append(f"{name} until {excluded.quarantine.last_day} ({_runs(excluded)})")
-    more = f" and {len(left_out) - _MOST} more" if len(left_out) > _MOST else ""
-    return f"In quarantine, and not gating: {', '.join(parts)}{more}."
+    return f"In quarantine, and not gating: {abridged(parts, _MOST)}."
 
 
 def _ordered(left_out: Sequence[QuarantineEffect]) -> list[QuarantineEffect]:

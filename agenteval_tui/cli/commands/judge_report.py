@@ -26,6 +26,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_hash
 from agenteval_tui.core.numbers import count, interval_phrase, percent
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.formats.documents.judge import JudgeReport, judge_replies, judged_criterion, repeated_judgment
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import CriterionResult
@@ -175,8 +176,7 @@ def _print_agreement(out: Output, figures: JudgeFigures) -> None:
     if figures.undecided:
         out.line((f"  {count(figures.undecided, 'labelled run')} without a verdict left out", "dim"))
     if figures.differ:
-        more = f" and {len(figures.differ) - _DIFFER} more" if len(figures.differ) > _DIFFER else ""
-        out.line((f"  they differ in {', '.join(figures.differ[:_DIFFER])}{more}", "warn"))
+        out.line((f"  they differ in {abridged(figures.differ, _DIFFER)}", "warn"))
 
 
 def _print_versions(out: Output, versions: Sequence[VersionFigures]) -> None:

@@ -19,6 +19,7 @@ from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.core import numbers
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
 from agenteval_tui.history.feedback import Feedback, means
 from agenteval_tui.history.labels import Label, by_run
@@ -357,8 +358,7 @@ def _said_of_baseline(against: BaselineResult) -> str:
     regressed = [regressed_text(against, test) for test in against.regressed]
     sentences = [f"Against the baseline: {counts_text(against.shown)}."]
     if regressed:
-        more = f" and {len(regressed) - 5} more" if len(regressed) > 5 else ""
-        sentences.append(f"Regressed: {'; '.join(regressed[:5])}{more}.")
+        sentences.append(f"Regressed: {abridged(regressed, 5, separator='; ')}.")
     by_chance = [regression_text(test) for test in against.by_chance]
     chance = f"fell, within chance: {'; '.join(by_chance[:5])}" if by_chance else ""
     parts = (fell_text(against), chance, *notice_lines(against.notices), f"pass rate {rate_text(overall)}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agenteval_tui.core.did_you_mean import did_you_mean
-from agenteval_tui.core.phrasing import shown
+from agenteval_tui.core.phrasing import abridged, shown
 from agenteval_tui.grading.config.schema import model_at, property_names
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def message_for(error: ValidationError, model: type[BaseModel], where: str = "")
         text = in_words_of(detail, model, where)
         if text not in texts:
             texts.append(text)
-    more = f"; and {len(texts) - _MOST} more" if len(texts) > _MOST else ""
-    return "; ".join(texts[:_MOST]) + more
+    return abridged(texts, _MOST, separator="; ")
 
 
 def _path_text(path: Sequence[str | int], where: str = "") -> str:

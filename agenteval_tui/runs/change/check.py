@@ -22,6 +22,7 @@ from agenteval_tui.agents.recording.session import Cost
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
 from agenteval_tui.runs.budget import SpendingLimit
@@ -257,11 +258,10 @@ class CodeCheck:
 
     def _planned(self, runs: Sequence[RunPlan], saved: tuple[str, ...], options: CheckOptions) -> Plan:
         names = [Path(file).name for file in saved]
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return replace(
             self._plan,
             execution_id=new_id(),
-            title=f"after a save of {names[0]}{more}" if names else "again with the code of now",
+            title=f"after a save of {abridged(names, 1)}" if names else "again with the code of now",
             runs=tuple(runs),
             options={"purpose": "change"},
             limits=Limits(cost=options.max_cost) if options.live else Limits(),

@@ -10,6 +10,7 @@ from msgspec import Struct
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import command_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import DEFAULT, arm_of
 from agenteval_tui.runs.plan.options import PlanOptions
@@ -155,5 +156,4 @@ def names(kind: str, options: Iterable[str]) -> str:
     listed = list(dict.fromkeys(options))
     if not listed:
         return f"there are no {kind}"
-    more = f" and {len(listed) - 8} more" if len(listed) > 8 else ""
-    return f"{kind}: " + ", ".join(listed[:8]) + more
+    return f"{kind}: {abridged(listed, 8)}"

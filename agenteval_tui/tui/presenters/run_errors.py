@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.runs.events import RunState
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_grid import RETRIED
@@ -70,9 +71,7 @@ def group_detail(group: ErrorGroup, width: int) -> list[Line]:
     if group.fix:
         lines += [(), (("Remedy", "accent"),), *paragraph(group.fix, width)]
     lines.append(())
-    places = group.places[:5]
-    more = len(group.places) - len(places)
-    lines += paragraph(", ".join(places) + (f" and {more} more" if more else ""), width, "dim")
+    lines += paragraph(abridged(group.places, 5), width, "dim")
     return lines
 
 
