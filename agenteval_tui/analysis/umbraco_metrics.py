@@ -7,35 +7,28 @@ the documentation of Umbraco AI's tests, and its test runner, version 1.9.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta
 
+from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.plan.gates import UMBRACO_METRICS
 
 _NO_END = ("queued", "running", "grading", "cancelled", "skipped")
 
 
-class UmbracoFigures(Struct, frozen=True):
-    """Of a test's runs with one configuration (`variation`, "" for the default), or with all (`aggregate`)."""
+class UmbracoFigures(Document, frozen=True, kw_only=True):
+    """A test's runs with one configuration, or with all."""
 
     test: str
-    variation: str
-    total: int
-    passed: int
-    aggregate: bool = False
-
-    @property
-    def pass_at_k(self) -> float:
-        """passed / total."""
-        return self.passed / self.total if self.total else 0.0
-
-    @property
-    def pass_hat_k(self) -> float:
-        """1.0 if all passed, else 0.0."""
-        return 1.0 if self.total and self.passed == self.total else 0.0
+    variation: Annotated[str, Meta(description="empty: the default configuration, or all")]
+    aggregate: Annotated[bool, Meta(description="whether these are the runs of all configurations")]
+    runs: Count
+    passed: Count
+    pass_at_k: Annotated[Share, Meta(description="passed / total")]
+    pass_hat_k: Annotated[Share, Meta(description="1 if all runs passed, else 0")]
 
 
 def umbraco_figures(options: Mapping[str, Any], runs: Iterable[RunRow]) -> tuple[UmbracoFigures, ...]:
@@ -49,8 +42,21 @@ def umbraco_figures(options: Mapping[str, Any], runs: Iterable[RunRow]) -> tuple
             by_variation.setdefault(run.variation, []).append(run.status == "passed")
     figures = []
     for (_, test), variations in groups.items():
-        every = [passed for group in variations.values() for passed in group]
-        figures += [UmbracoFigures(test, name, len(group), sum(group)) for name, group in variations.items()]
+        figures += [figures_of(test, name, group) for name, group in variations.items()]
         if len(variations) > 1:
-            figures.append(UmbracoFigures(test, "", len(every), sum(every), aggregate=True))
+            every = [passed for group in variations.values() for passed in group]
+            figures.append(figures_of(test, "", every, aggregate=True))
     return tuple(figures)
+
+
+def figures_of(test: str, variation: str, passed: Sequence[bool], *, aggregate: bool = False) -> UmbracoFigures:
+    """The figures of runs, of each of which it is known whether it passed."""
+    return UmbracoFigures(
+        test=test,
+        variation=variation,
+        aggregate=aggregate,
+        runs=len(passed),
+        passed=sum(passed),
+        pass_at_k=sum(passed) / len(passed) if passed else 0.0,
+        pass_hat_k=float(bool(passed) and all(passed)),
+    )

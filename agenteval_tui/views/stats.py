@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from agenteval_tui.analysis.classification_report import Report
+from agenteval_tui.analysis.classification_report import Classification
 from agenteval_tui.analysis.statistics import Spread
 from agenteval_tui.analysis.summary import ExecutionFigures, OverallFigures, RateFigures, TestFigures
 from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
@@ -49,7 +49,7 @@ def umbraco_view(figures: Sequence[UmbracoFigures]) -> View:
         cells = (
             figure.test,
             name,
-            f"{figure.total:,}",
+            f"{figure.runs:,}",
             f"{figure.passed:,}",
             f"{figure.pass_at_k:.3f}",
             f"{figure.pass_hat_k:.1f}",
@@ -99,10 +99,12 @@ def _notes(overall: OverallFigures, ks: Sequence[str]) -> Iterator[Text]:
             yield text((f"{name} p50 {formatted(spread.p50)}, p95 {formatted(spread.p95)}", "dim"))
 
 
-def labelling_view(report: Report) -> View:
+def labelling_view(figures: Classification) -> View:
     """The confusion matrix, a right label by row and a given one by column, with the figures of each label."""
-    figures = ("precision", "recall", "F1")
-    columns = (Column("right | given"), *(Column(name, "right") for name in (*report.labels, *figures)))
+    columns = (
+        Column("right | given"),
+        *(Column(name, "right") for name in (*figures.labels, "precision", "recall", "F1")),
+    )
     rows = [
         Row(
             (
@@ -112,10 +114,10 @@ def labelling_view(report: Report) -> View:
             ),
             name,
         )
-        for name, counts, label in zip(report.labels, report.matrix, report.per_label, strict=True)
+        for name, counts, label in zip(figures.labels, figures.matrix, figures.per_label, strict=True)
     ]
-    head = f"labels  accuracy {_share(report.accuracy)}  macro F1 {_share(report.macro_f1)}  n {report.total}"
-    errors = f"{numbers.count(report.errors, 'run')} with a label that could not be graded" if report.errors else ""
+    head = f"labels  accuracy {_share(figures.accuracy)}  macro F1 {_share(figures.macro_f1)}  n {figures.n}"
+    errors = f"{numbers.count(figures.errors, 'run')} with a label that could not be graded" if figures.errors else ""
     return (
         Paragraph(()),
         Paragraph(text((head, "bold"))),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.analysis.classification_report import report, report_of
+from agenteval_tui.analysis.classification_report import classification, classification_of
 from agenteval_tui.grading.codec import result_from_json, result_to_json
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.diagnostics import diagnose
@@ -91,7 +91,7 @@ def test_classification_of_one_run() -> None:
 
 def test_classification_over_many_runs() -> None:
     pairs = [("cat", "cat")] * 5 + [("cat", "dog")] * 3 + [("dog", "dog")] * 2 + [("dog", "bird")]
-    found = report(pairs)
+    found = classification(pairs)
     assert found.labels == ("bird", "cat", "dog")
     assert found.matrix == ((0, 0, 0), (0, 5, 3), (1, 0, 2))
     assert found.accuracy == pytest.approx(7 / 11)
@@ -102,8 +102,8 @@ def test_classification_over_many_runs() -> None:
     assert (dog.precision, dog.recall) == (pytest.approx(0.4), pytest.approx(2 / 3))
     assert found.macro_f1 == pytest.approx((0 + 10 / 13 + 0.5) / 3)
     assert found.weighted_f1 == pytest.approx((8 * 10 / 13 + 3 * 0.5) / 11)
-    empty = report([])
-    assert (empty.accuracy, empty.macro_f1, empty.weighted_f1, empty.total) == (None, None, None, 0)
+    empty = classification([])
+    assert (empty.accuracy, empty.macro_f1, empty.weighted_f1, empty.n) == (None, None, None, 0)
 
 
 def test_stored_results_make_the_report() -> None:
@@ -115,15 +115,15 @@ def test_stored_results_make_the_report() -> None:
         run(labelled("a"), type="TextMatch", equals="a"),
     ]
     stored = [result_from_json(result_to_json(one)) for one in results]
-    found = report_of(stored)
+    found = classification_of(stored)
     assert (found.labels, found.matrix) == (("a", "b"), ((1, 0), (1, 1)))
-    assert (found.total, found.errors) == (3, 1)
+    assert (found.n, found.errors) == (3, 1)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1))
 def test_figures_of_a_report_fit_together(pairs: list[tuple[str, str]]) -> None:
-    found = report(pairs)
-    assert sum(map(sum, found.matrix)) == found.total == len(pairs)
+    found = classification(pairs)
+    assert sum(map(sum, found.matrix)) == found.n == len(pairs)
     assert sum(one.hits for one in found.per_label) == sum(right == given for right, given in pairs)
     # Over one label each, micro-averaged precision is the accuracy.
     assert sum(one.hits for one in found.per_label) / sum(one.given for one in found.per_label) == found.accuracy

@@ -12,9 +12,9 @@ from typing import Any
 
 from tally import Tally, near
 
+from agenteval_tui.analysis import classification_report
 from agenteval_tui.analysis import statistics as own
 from agenteval_tui.analysis.agreement import agreement
-from agenteval_tui.analysis.classification_report import report
 from agenteval_tui.analysis.permutation_test import sign_flip
 from agenteval_tui.analysis.statistics import student_t_quantile
 from agenteval_tui.extensions.retrieval.metric import measure
@@ -126,7 +126,7 @@ def kappa(dice: random.Random) -> Iterator[Pair]:
 def classification(dice: random.Random) -> Iterator[Pair]:
     labels = "abcd"[: dice.randint(2, 4)]
     pairs = [(dice.choice(labels), dice.choice(labels)) for _ in range(dice.randint(1, 30))]
-    told = report(pairs)
+    told = classification_report.classification(pairs)
     for one in told.per_label:
         hits = sum(right == given == one.label for right, given in pairs)
         given = sum(given == one.label for _, given in pairs)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import Done, TextDelta
-from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures, umbraco_figures
+from agenteval_tui.analysis.umbraco_metrics import figures_of, umbraco_figures
 
 SUITE = """
 name: S
@@ -42,13 +42,14 @@ async def test_figures_of_a_suite_that_asks_for_them(execution: Callable[..., An
         assert figures == ()
         return
     assert figures == (
-        UmbracoFigures("a", "", 3, 2),
-        UmbracoFigures("a", "v2", 2, 1),
-        UmbracoFigures("a", "", 5, 3, aggregate=True),
+        figures_of("a", "", [True, True, False]),
+        figures_of("a", "v2", [True, False]),
+        figures_of("a", "", [True] * 3 + [False] * 2, aggregate=True),
     )
     assert [(round(one.pass_at_k, 3), one.pass_hat_k) for one in figures] == [(0.667, 0.0), (0.5, 0.0), (0.6, 0.0)]
 
 
 def test_without_runs_both_are_zero_and_with_all_passed_both_are_one() -> None:
-    assert (UmbracoFigures("a", "", 0, 0).pass_at_k, UmbracoFigures("a", "", 0, 0).pass_hat_k) == (0.0, 0.0)
-    assert (UmbracoFigures("a", "", 4, 4).pass_at_k, UmbracoFigures("a", "", 4, 4).pass_hat_k) == (1.0, 1.0)
+    without, whole = figures_of("a", "", []), figures_of("a", "", [True] * 4)
+    assert (without.pass_at_k, without.pass_hat_k) == (0.0, 0.0)
+    assert (whole.pass_at_k, whole.pass_hat_k) == (1.0, 1.0)

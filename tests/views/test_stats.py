@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from trend_made import filled
 
-from agenteval_tui.analysis.classification_report import LabelFigures, Report
+from agenteval_tui.analysis.classification_report import classification
 from agenteval_tui.analysis.summary import ExecutionFigures, execution_stats
 from agenteval_tui.views import terminal
 from agenteval_tui.views.model import View, plain
@@ -61,8 +61,8 @@ def test_notes_say_what_the_figures_leave_out(stats: ExecutionFigures) -> None:
 
 
 def test_labels_are_a_confusion_matrix_with_the_figures_of_each() -> None:
-    labels = (LabelFigures("billing", 3, 2, 2), LabelFigures("never\x1b[31m", 0, 1, 0))
-    lines = printed(labelling_view(Report(("billing", "never\x1b[31m"), ((2, 1), (0, 0)), labels, 3, 1)))
+    pairs = [("billing", "billing")] * 2 + [("billing", "never\x1b[31m")]
+    lines = printed(labelling_view(classification(pairs, errors=1)))
     assert lines[:2] == ["", "labels  accuracy 0.667  macro F1 0.400  n 3"]
     assert lines[3].split() == ["billing", "2", "1", "1.000", "0.667", "0.800"]
     assert lines[4].split()[-3:] == ["0.000", "–", "0.000"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -126,26 +126,25 @@ def failure_cause(group: CauseGroup, status: TriageStatus | None) -> FailureCaus
         since_run=group.since_run,
         newest=iso(group.newest_ms),
         examples=tuple(group.address(number) for number in range(min(len(group.runs), EXAMPLES))),
-        decision=None if status is None else TriageDecision(**_decision(status.decision, status.open_again)),
+        decision=None if status is None else _decision(status.decision, status.open_again),
     )
 
 
 def decided_cause(decision: Decision, title: str, open_again: str = "", done: str | UnsetType = UNSET) -> DecidedCause:
     """A decision with its cause. `open_again`: why it no longer holds; `done`: what deciding did."""
     cause = cause_from(decision.signature)
-    return extended(DecidedCause, cause, title=title, **_decision(decision, open_again), done=done)
+    return extended(DecidedCause, cause, _decision(decision, open_again), title=title, done=done)
 
 
-def _decision(decision: Decision, open_again: str) -> dict[str, Any]:
-    return {
-        "decision": decision.decision,
-        "note": decision.note,
-        "who": decision.who,
-        "at": iso(decision.at_ms),
-        "until": iso(decision.until_ms),
-        "holds": not open_again,
-        "open_again": open_again,
-    }
+def _decision(decision: Decision, open_again: str) -> TriageDecision:
+    return extended(
+        TriageDecision,
+        decision,
+        at=iso(decision.at_ms),
+        until=iso(decision.until_ms),
+        holds=not open_again,
+        open_again=open_again,
+    )
 
 
 def properties_of(causes: Sequence[Cause], decided: Mapping[str, TriageStatus]) -> list[tuple[str, str]]:

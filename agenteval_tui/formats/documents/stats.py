@@ -7,48 +7,12 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, UnsetType
 
-from agenteval_tui.analysis import classification_report, costs
+from agenteval_tui.analysis import costs
 from agenteval_tui.analysis.ab import ABResult
+from agenteval_tui.analysis.classification_report import Classification
 from agenteval_tui.analysis.summary import ExecutionFigures, OverallFigures, TestFigures
 from agenteval_tui.analysis.umbraco_metrics import UmbracoFigures
-from agenteval_tui.core.document import Count, Document, Share, extended
-
-
-class LabelFigures(Document, frozen=True, kw_only=True):
-    """One label against the rest."""
-
-    label: str
-    support: Count
-    given: Count
-    hits: Count
-    precision: float | None
-    recall: float | None
-    f1: float | None
-
-
-class Classification(Document, frozen=True, kw_only=True):
-    """The `Classification` metrics of all runs."""
-
-    labels: tuple[str, ...]
-    matrix: tuple[tuple[Count, ...], ...]
-    n: Count
-    errors: Count
-    accuracy: float | None
-    macro_f1: float | None
-    weighted_f1: float | None
-    per_label: tuple[LabelFigures, ...]
-
-
-class UmbracoTest(Document, frozen=True, kw_only=True):
-    """A test's runs with one configuration, or with all."""
-
-    test: str
-    variation: Annotated[str, Meta(description="empty: the default configuration, or all")]
-    aggregate: Annotated[bool, Meta(description="whether these are the runs of all configurations")]
-    runs: Count
-    passed: Count
-    pass_at_k: Annotated[Share, Meta(description="passed / total")]
-    pass_hat_k: Annotated[Share, Meta(description="1 if all runs passed, else 0")]
+from agenteval_tui.core.document import Count, Document, extended
 
 
 class ExecutionStats(Document, frozen=True, kw_only=True):
@@ -66,7 +30,7 @@ class ExecutionStats(Document, frozen=True, kw_only=True):
         ),
     ]
     umbraco: Annotated[
-        tuple[UmbracoTest, ...] | UnsetType,
+        tuple[UmbracoFigures, ...] | UnsetType,
         Meta(description="pass@k and pass^k as Umbraco AI defines them, of suites with `metrics: umbraco`"),
     ] = UNSET
 
@@ -138,7 +102,7 @@ class ABComparison(ABResult, frozen=True, kw_only=True):
 def stats_document(
     execution: str,
     stats: ExecutionFigures,
-    labelling: classification_report.Report | None,
+    labelling: Classification | None,
     umbraco: Sequence[UmbracoFigures] = (),
 ) -> ExecutionStats:
     """The figures of an execution (`analysis.summary.execution_stats`), and how well it labels."""
@@ -146,8 +110,8 @@ def stats_document(
         execution=execution,
         tests=stats.tests,
         overall=stats.overall,
-        classification=None if labelling is None else _classification(labelling),
-        umbraco=tuple(extended(UmbracoTest, test, runs=test.total) for test in umbraco) or UNSET,
+        classification=labelling,
+        umbraco=tuple(umbraco) or UNSET,
     )
 
 
@@ -186,15 +150,6 @@ def _by_agent(agents: Sequence[costs.NamedCost]) -> tuple[AgentSpent, ...]:
 def ab_document(execution: str, result: ABResult) -> ABComparison:
     """How the two sides of an execution differ."""
     return extended(ABComparison, result, execution=execution)
-
-
-def _classification(report: classification_report.Report) -> Classification:
-    return extended(
-        Classification,
-        report,
-        n=report.total,
-        per_label=tuple(extended(LabelFigures, label) for label in report.per_label),
-    )
 
 
 def _spent(spent: costs.CostTotals) -> Spent:
