@@ -813,6 +813,68 @@ async def test_a_source_of_a_built_program_counts_when_it_is_built(
     assert (await watched.change(3)).files == (str(project.folder / "prompt.txt"),)
 
 
+NODE = """
+import { readFileSync } from 'node:fs';
+import { voice } from './voice.mjs';
+console.log(voice(readFileSync(0, 'utf8')));
+"""
+
+
+def in_node(project: Project, command: str) -> None:
+    project.suite = SUITE.replace('kind: python, callable: "agent:answer"', f"kind: command, command: {command}")
+    project.suite = project.suite.replace("capture: model", "input: text, output: text")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+async def test_of_the_sources_for_node_those_count_that_the_program_loads(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    in_node(project, "[node, agent.mjs]")
+    project.write("agent.mjs", NODE)
+    project.write("voice.mjs", "export const voice = (text) => text;")
+    project.write("other.ts", "export const other = 1;")
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.write("other.ts", "export const other = 2;")
+    project.write("voice.mjs", "export const voice = (text) => text.toUpperCase();")
+    second = await watched.change(2)
+    assert (second.files, effects(second)) == (
+        (str(project.folder / "voice.mjs"),),
+        {"shouts": "passes", "polite": "fails"},
+    )
+    # What is no source for Node counts at once: what reads it may be no Node.
+    project.write("prompt.txt", "Be brief.")
+    assert (await watched.change(3)).files == (str(project.folder / "prompt.txt"),)
+    # A program that ends early has not come to all that it loads.
+    project.write("voice.mjs", "export { voice } from './loud.mjs';")
+    assert effects(await watched.change(4))["polite"] == "fails"
+    project.write("loud.mjs", "export const voice = (text) => text;")
+    assert effects(await watched.change(5))["polite"] == "unchanged"
+    assert len(watched.changes) == 5
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+async def test_a_program_that_is_built_is_known_by_what_it_loads(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    in_node(project, "[node, start.mjs]")
+    for folder in ("src", "dist"):
+        (project.folder / folder).mkdir()
+    project.write("start.mjs", "await import('./dist/agent.mjs');")
+    project.write("dist/voice.mjs", "export const voice = (text) => text;")
+    project.write("dist/agent.mjs", NODE)
+    project.write("src/agent.ts", "the source")
+    await project.record()
+    watched = watching()
+    await watched.change(1)
+    project.write("dist/voice.mjs", "export const voice = (text) => text.toUpperCase();")
+    assert effects(await watched.change(2))["shouts"] == "passes"
+    project.write("src/agent.ts", "another source")
+    await watched.until(lambda: any(isinstance(event, NotBuilt) for event in watched.events))
+    assert len(watched.changes) == 2
+
+
 WRITES = "    open(PATH, 'w').write(str(time.time_ns()))\n"
 
 

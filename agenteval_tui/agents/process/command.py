@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Literal
@@ -50,6 +50,7 @@ from agenteval_tui.agents.process.errors import (
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
+from agenteval_tui.agents.process.node_files import NodeFiles
 from agenteval_tui.agents.process.node_packages import remedy_for_package
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.process_tree import python_that_catches
@@ -57,6 +58,7 @@ from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy_for_module, remedy_in
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.traceback_text import last_place, traceback_in
+from agenteval_tui.agents.recording.providers import PROXY_VARIABLE
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
@@ -225,16 +227,23 @@ class CommandAgent:
         self._setup = setup
         self._options = read_options(CommandOptions, setup.name, setup.config)
         folder_of(self._options.cwd, setup.base_dir, setup.trusted)
+        self._node = NodeFiles(setup.base_dir)
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One process: its events as it writes them."""
+        with self._node.told() as variables:
+            async with aclosing(self._events(request, variables)) as events:
+                async for event in events:
+                    yield event
+
+    async def _events(self, request: AgentRequest, variables: Mapping[str, str]) -> AsyncGenerator[AgentEvent]:
         began = time.perf_counter()
         try:
             options = options_for(request, self._setup, self._options)
             if (refusal := prefix_refusal(options, request)) is not None:
                 yield refusal
                 return
-            program = await self._start(options, request)
+            program = await self._start(options, request, variables)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.problem, error.fix))
             return
@@ -252,6 +261,11 @@ class CommandAgent:
                     if isinstance(event, Done):
                         await program.exited(GRACE_S)  # it may have things to put away
 
+    @property
+    def files(self) -> frozenset[str]:
+        """The files of the project that its Node programs have loaded or read by now."""
+        return self._node.files
+
     async def check(self, thorough: bool = False) -> CheckReport:
         """Is the program there, and may it be executed? `thorough` asks it for an answer."""
         began = time.perf_counter()
@@ -266,9 +280,12 @@ class CommandAgent:
     async def close(self) -> None:
         """Nothing is open between runs."""
 
-    async def _start(self, options: CommandOptions, request: AgentRequest) -> Program:
+    async def _start(self, options: CommandOptions, request: AgentRequest, variables: Mapping[str, str]) -> Program:
         argv = words_for(request, options)
         folder, env, workdir = self._folder(options), self._env(options), request.workdir
+        # Only a program that is recorded has the part of ours that tells what it reads.
+        if PROXY_VARIABLE in env:
+            env |= variables
         if workdir is not None:
             # The run works in a folder of its own, but a command such as `./agent.sh` is meant from the suite's.
             argv = argv if options.shell else found_in(folder, workdir, argv)

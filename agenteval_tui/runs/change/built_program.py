@@ -4,14 +4,11 @@ nothing until the program is built again."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
-
-from agenteval_tui.agents.process.named_files import files_of_agent
 
 _OUTPUTS = frozenset(("dist", "build", "out", "target"))
 _INSTALLED = frozenset(("node_modules", "site-packages", ".venv", "venv", "env"))
@@ -54,10 +51,14 @@ class BuiltProgram(Struct, frozen=True):
         return frozenset(path for path, time in saved.items() if time > built)
 
 
-def built_program(config: Mapping[str, Any], base_dir: Path, project: Path) -> BuiltProgram | None:
-    """The built program that an agent's command names; None: it names none."""
+def built_program(files: Iterable[Path], project: Path) -> BuiltProgram | None:
+    """The built program that the files of a command belong to: those that it names, or that it loads; None: they belong
+    to none."""
     project = project.resolve()
-    for file in files_of_agent(config, base_dir) if config.get("kind") == "command" else ():
+    files = list(files)
+    if any(file.suffix in (".ts", ".tsx", ".mts", ".cts") for file in files):
+        return None  # it runs from its sources
+    for file in files:
         if not file.is_relative_to(project):
             continue
         parts = file.relative_to(project).parts[:-1]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.process.named_files import files_of_agent
+from agenteval_tui.agents.process.node_files import is_node_source
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars
 from agenteval_tui.history.store import Store
@@ -66,6 +68,8 @@ class Watch:
         """The programs that are built from sources, by the agent's hash."""
         self._projects: dict[str, Path] = {}
         """The folder of each agent's project, by the agent's hash."""
+        self._commands: frozenset[str] = frozenset()
+        """The hashes of the agents that are programs of any language."""
         self.recorded = self._look()
         """The runs that are made again."""
         self._check = CodeCheck(self._plan, store, tools_recorded=tools_recorded)
@@ -81,7 +85,8 @@ class Watch:
         self._known: dict[str, frozenset[str]] = {}
         self._spent: float | None = 0.0
         """US dollars of all that was asked live; None: not known."""
-        self._broken = False
+        self._broken: frozenset[str] = frozenset()
+        """The hashes of the agents whose code could not be run the last time: it may not have come to what it needs."""
         self._watched: frozenset[Path] = frozenset()
         self._own_writes = OwnWrites()
         self.last: CodeChange | None = None
@@ -191,10 +196,14 @@ class Watch:
 
     def _affects(self, path: str, agent: str, project: Path, unbuilt: Unbuilt) -> bool:
         """Whether the agent has read the file. Of one whose files are not known, any file of its project counts, and so
-        it does while the code can't be imported; but no source that is not in its program yet."""
+        it does while the code can't be run; but no source that is not in its program yet. Of a command, only the
+        sources for Node that it has read are known."""
         files = self._known.get(agent, frozenset())
-        if files and not self._broken:
-            return self._is_read(path, files)
+        if files and agent not in self._broken:
+            if self._is_read(path, files):
+                return True
+            if agent not in self._commands or (is_node_source(path) and agent not in self._built):
+                return False
         program = self._built.get(agent)
         return _is_below(path, project) and (program is None or path not in unbuilt[program])
 
@@ -225,11 +234,17 @@ class Watch:
         recorded = recorded_runs(self._store, self._plan.runs)
         agents = {run.plan.agent.hash: run.plan.agent for run in recorded.runs}
         self._projects = {name: working_copy_of(agent.base_dir) for name, agent in agents.items()}
-        programs = {
-            name: built_program(agent.config, agent.base_dir, self._projects[name]) for name, agent in agents.items()
-        }
-        self._built = {name: program for name, program in programs.items() if program is not None}
+        self._commands = frozenset(name for name, agent in agents.items() if agent.config.get("kind") == "command")
+        self._built = {}
+        for name in self._commands:
+            agent = agents[name]
+            self._find_build(name, files_of_agent(agent.config, agent.base_dir))
         return recorded
+
+    def _find_build(self, agent: str, files: Iterable[Path]) -> None:
+        program = built_program(files, self._projects[agent])
+        if program is not None:
+            self._built.setdefault(agent, program)
 
     # The runs
 
@@ -277,7 +292,13 @@ class Watch:
         if change.requests:
             # A cost that is not known makes the sum unknown, and then nothing more is asked.
             self._spent = None if self._spent is None or change.cost is None else self._spent + change.cost
-        self._broken = bool(change.error)
+        failed = {run.before for run in change.runs if run.status == "error" and run.effect != "needs_model"}
+        broken = [
+            run.plan.agent.hash
+            for run in runs
+            if change.error or (run.row.id in failed and run.plan.agent.hash in self._commands)
+        ]
+        self._broken = (self._broken - {run.plan.agent.hash for run in runs}).union(broken)
         if not change.error:
             self._superseded(change, stay=beside is not None)
             if beside is not None:
@@ -289,6 +310,8 @@ class Watch:
             files_read = with_targets(self._check.files(agent) - read_before)
             # Never fewer: a run that failed early has read less than its code needs.
             self._known[agent] = read_before | files_read
+            if agent in self._commands:
+                self._find_build(agent, map(Path, self._known[agent]))
             self._contents.look(files_read)
             # What was imported may be outside the watched folders: `saves` asks for them again.
             if not folders_of((), files_read) <= self._watched:
@@ -321,7 +344,9 @@ class Watch:
         """The folders to watch."""
         files = [file for agent in self._projects for file in self._known.get(agent, ())]
         suites = [key for key in self._plan.suite_keys if Path(key).is_absolute()]
-        whole = {folder for agent, folder in self._projects.items() if not self._known.get(agent)}
+        whole = {
+            folder for agent, folder in self._projects.items() if agent in self._commands or not self._known.get(agent)
+        }
         # A build writes into a folder that is passed over elsewhere.
         whole |= {program.folder for program in self._built.values()}
         self._watched = folders_of(whole, [*files, *suites])

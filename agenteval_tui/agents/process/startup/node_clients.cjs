@@ -346,6 +346,7 @@ function leadModule(module) {
 }
 
 if (proxy) {
+  require('./node_files.cjs');
   if (typeof globalThis.fetch === 'function') globalThis.fetch = ledFetch(globalThis.fetch);
   leadModule(http);
   leadModule(https);
