@@ -793,6 +793,63 @@ def test_a_command_that_a_project_installs(tmp_path: Path, name: str, main: str,
     assert only(tmp_path, files).config["command"] == [".venv/bin/tool", *words]
 
 
+SETUP = 'from setuptools import setup\nNAME = "tool"\nsetup(name=NAME, {}, package_dir={{"": "src"}})\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line", "source"),
+    [
+        (
+            "setup.py",
+            SETUP.format('entry_points={"console_scripts": ["tool-db = tool.db:main", "tool=tool.main:main [cli]"]}'),
+            3,
+            "tool=tool.main:main [cli]",
+        ),
+        (
+            "setup.py",
+            SETUP.format("entry_points=dict(console_scripts=COMMANDS)").replace(
+                "setup(", "COMMANDS = [\n    'tool = tool.main:main',\n]\nsetup("
+            ),
+            4,
+            "tool = tool.main:main",
+        ),
+        (
+            "setup.py",
+            SETUP.format('entry_points="""\n[console_scripts]\ntool-db=tool.db:main\ntool=tool.main:main\n"""'),
+            6,
+            "tool=tool.main:main",
+        ),
+        (
+            "setup.cfg",
+            "[metadata]\nname = tool\n[options.entry_points]\nconsole_scripts =\n    # both\n"
+            "    tool-db = tool.db:main\n    tool = tool.main:main\n[flake8]\nignore = %E501\n",
+            7,
+            "tool = tool.main:main",
+        ),
+        (
+            "pyproject.toml",
+            '[tool.flit.metadata]\ndist-name = "tool"\n[tool.flit.scripts]\ntool="tool.main:main"\n',
+            4,
+            'tool="tool.main:main"',
+        ),
+    ],
+)
+def test_a_command_that_a_setup_file_installs(tmp_path: Path, file: str, text: str, line: int, source: str) -> None:
+    agent = only(tmp_path, {**TOOL, "src/tool/main.py": CLICK, file: text})
+    assert (agent.sign, agent.place, agent.source) == (Sign.SCRIPT, f"{file}:{line}", source)
+    assert (agent.name, agent.folder) == ("tool", "")
+    assert agent.config["command"] == ["tool", "--", "{{prompt}}"]
+
+
+@pytest.mark.parametrize(
+    "text", ["setup(", "import setuptools\nsetuptools.setup(**read())\n", "x = 1\n", "setup(entry_points=POINTS)\n"]
+)
+@pytest.mark.parametrize("file", ["setup.py", "setup.cfg"])
+def test_a_setup_file_that_says_nothing_of_commands(tmp_path: Path, file: str, text: str) -> None:
+    agents = agents_of(tmp_path, {**TOOL, "src/tool/main.py": CLICK, file: text})
+    assert [agent.sign for agent in agents] == [Sign.PROGRAM]
+
+
 def test_the_commands_of_a_poetry_project(tmp_path: Path) -> None:
     scripts = 'serve = "tool.server:main"\nask = "tool.ask:main"\nsum = "tool.sum:main"\nbad = {callable = "x:y"}\n'
     files = {
@@ -1111,10 +1168,35 @@ ASKS = "from openai import OpenAI\ndef ask(q):\n    OpenAI().responses.create(in
         ("P.add_argument('question', nargs='*')\nP.add_argument('--input')\n", ["--", "{{prompt}}"]),
         ("P.add_argument('mode', choices=MODES)\nP.add_argument('text')\n", None),
         ("import sys\nP.add_argument('mode', choices=['ask'])\nP.parse_known_args(sys.argv[1:])\n", None),
-        ("S = P.add_subparsers()\nS.add_parser('ask').add_argument('query')\n", None),
+        ("S = P.add_subparsers()\nS.add_parser('ask').add_argument('query')\n", ["ask", "--", "{{prompt}}"]),
+        (
+            "S = P.add_subparsers()\nC = S.add_parser('load')\nC.add_argument('path')\nC = S.add_parser('query')\n"
+            "G = C.add_argument_group()\nG.add_argument('query')\nC.add_argument('--depth', default=3)\n",
+            ["query", "--", "{{prompt}}"],
+        ),
+        (  # what comes before the word is not known
+            "P.add_argument('--db', required=True)\nP.add_subparsers().add_parser('ask').add_argument('query')\n",
+            None,
+        ),
         (
             "import click\n@click.group()\ndef main(): ...\n@main.command()\n@click.argument('q')\ndef ask(q): ...\n",
             None,
+        ),
+        (
+            "import click\n@click.group()\ndef main(): ...\n@main.command()\n@click.argument('path')\n"
+            "def load(path): ...\n@main.command('put')\n@click.option('-q', '--query', required=True)\n"
+            "def ask_it(query): ...\n",
+            ["put", "--query={{prompt}}"],
+        ),
+        (
+            "import click\n@click.group()\ndef main(): ...\n@main.group()\ndef bot(): ...\n@bot.command()\n"
+            "@click.argument('text')\ndef ask_it(text): ...\n",
+            ["bot", "ask-it", "--", "{{prompt}}"],
+        ),
+        (
+            "import click\n@click.group()\ndef main(): ...\n@click.command()\n@click.argument('text')\n"
+            "def say(text): ...\nmain.add_command(say)\n",
+            ["say", "--", "{{prompt}}"],
         ),
         ("P.add_argument('--prompt', action='store_true')\n", None),
         ("import click\n@click.command()\n@click.argument('what')\ndef main(what): ask(what)\n", ["--", "{{prompt}}"]),
@@ -1131,6 +1213,27 @@ ASKS = "from openai import OpenAI\ndef ask(q):\n    OpenAI().responses.create(in
             "def main(user_input: str = typer.Option(...)): ask(user_input)\n",
             ["--user-input={{prompt}}"],
         ),
+        (
+            "import typer\napp = typer.Typer()\n@app.command(help='Asks.')\n"
+            "def main(text: str = typer.Option(None, '-t', '--task'), goal: str = 'x'): ask(text)\n",
+            ["--task={{prompt}}"],
+        ),
+        (
+            "import typer\napp = typer.Typer()\nsub = typer.Typer()\napp.add_typer(sub, name='bot')\n@app.command()\n"
+            "def load(path: str): ...\n@sub.command()\ndef ask_it(ctx: typer.Context, query: str): ask(query)\n",
+            ["bot", "ask-it", "--", "{{prompt}}"],
+        ),
+        ("import fire\ndef main(idea: str, rounds=3): ask(idea)\nfire.Fire(main)\n", ["--idea={{prompt}}"]),
+        (
+            "import fire\nclass Bot:\n    def __init__(self, model='m'): ...\n    def load(self, path): ...\n"
+            "    def chat(self, message, loud=False): ask(message)\nfire.Fire(Bot)\n",
+            ["chat", "--message={{prompt}}"],
+        ),
+        (
+            "import fire\ndef load(path): ...\ndef talk(text): ask(text)\nfire.Fire({'in': load, 'say': talk})\n",
+            ["say", "--text={{prompt}}"],
+        ),
+        ("import fire\ndef load(path): ...\nfire.Fire()\n", None),
     ],
 )
 def test_a_program_that_takes_its_question_as_a_word(tmp_path: Path, reads: str, words: list[str] | None) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from agenteval_tui.agents.finding.declared_commands import Command, commands_of
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import Function, Module, called_name, code_of, constant_text, keyword
+from agenteval_tui.agents.finding.python_module import Module, code_of
 
 _PLACE = "{{prompt}}"
 _DASHED = f"--{_PLACE}"
@@ -31,39 +32,45 @@ class Arguments(Struct, frozen=True):
     """Whether the argument for the question is called as questions are."""
 
 
-class _Option(Struct, frozen=True):
-    names: tuple[str, ...]
-    required: bool = False
-    choices: tuple[str, ...] = ()
-
-
 def declares_arguments(module: Module) -> bool:
     """Whether a module says itself what the arguments of its program are."""
-    return any((*_positional(module), *_options(module), *_chosen(module))) or _has_subcommands(module)
+    return any(command != Command() for command in commands_of(module))
 
 
 def python_arguments(module: Module, readme: str = "", command: str = "") -> Arguments:
-    """What the arguments of a Python program are, as argparse, click, typer or `sys.argv` read them.
+    """What the arguments of a Python program are, as argparse, click, typer, Fire or `sys.argv` read them.
 
     The only argument is taken for the question, or an option that is called as questions are. With several arguments
-    it is not known which is which. Other options that must be there are written as commands in its docstring, or
-    in `readme`, show them: `command` is what they begin with, if that is not the module's file.
+    it is not known which is which. Of several commands, the one that takes a question is taken. Other options that
+    must be there are written as commands in its docstring, or in `readme`, show them: `command` is what they begin
+    with, if that is not the module's file.
     """
-    positional, options = list(_positional(module)), list(_options(module))
+    commands = commands_of(module)
+    usages = list(_usages(module, readme, command))
+    if len(commands) > 1 or commands[0].words:
+        several = [_arguments_of(each, module, usages) for each in commands]
+        return next((arguments for arguments in several if arguments.is_named), Arguments([]))
+    return _arguments_of(commands[0], module, usages)
+
+
+def _arguments_of(command: Command, module: Module, usages: Sequence[list[str]]) -> Arguments:
+    positional, options = list(command.positional), list(command.options)
     question = next((option for option in options if any(map(_asks, option.names))), None)
     if question is not None:  # files to ask about, say
         positional = [argument for argument in positional if argument.required or _asks(argument.names[0])]
-    if len(positional) > 1 or _has_subcommands(module):
+    if len(positional) > 1:
         return Arguments([])
     if positional and question is not None and not _asks(positional[0].names[0]):
         return Arguments([])
-    chosen = _chosen(module)
+    chosen = list(command.chosen)
     if not all(chosen) or (chosen and not positional and question is None):
         return Arguments([])  # a command, whose other arguments are read elsewhere
     is_named = question is not None
     if positional:
         is_named = _asks(positional[0].names[0])
         question, asked = None, ["--", _PLACE]
+        if command.is_fire:  # what follows `--` is for Fire itself
+            asked = [f"--{positional[0].names[0]}={_PLACE}"]
     elif question is not None:
         name = max(question.names, key=len)
         # As one word, a prompt that begins with `-` is not taken for an option.
@@ -75,8 +82,7 @@ def python_arguments(module: Module, readme: str = "", command: str = "") -> Arg
     else:
         return Arguments([])
     needed = [option for option in options if option.required and option is not question]
-    usages = list(_usages(module, readme, command))
-    words = chosen
+    words = [*command.words, *chosen]
     for option in needed:
         example = [option.names[-1], option.choices[0]] if option.choices else []
         words += next(filter(None, (_written(usage, option.names) for usage in usages)), example)
@@ -124,81 +130,6 @@ def _written(usage: Sequence[str], names: Sequence[str]) -> list[str]:
         if word in names and number + 1 < len(usage):
             return [] if _PLACEHOLDER.fullmatch(usage[number + 1]) else [word, usage[number + 1]]
     return []
-
-
-def _positional(module: Module) -> Iterator[_Option]:
-    for call in module.calls:
-        name = constant_text(call.args[0]) if call.args else ""
-        is_argument = (
-            called_name(call) == "add_argument" and not name.startswith("-") and keyword(call, "choices") is None
-        )
-        if name and (is_argument or module.qualified(call.func) in ("click.argument", "rich_click.argument")):
-            yield _Option((name,), required=constant_text(keyword(call, "nargs")) not in ("*", "?"))
-    for function in module.functions.values():
-        if _is_typer(module, function):
-            yield from (_Option((name,), required=True) for name in _parameters(function, positional=True))
-
-
-def _options(module: Module) -> Iterator[_Option]:
-    for call in module.calls:
-        if called_name(call) == "add_argument" or module.qualified(call.func) in ("click.option", "rich_click.option"):
-            names = tuple(name for name in map(constant_text, call.args) if name.startswith("-"))
-            if names and keyword(call, "is_flag") is None and keyword(call, "action") is None:
-                required = keyword(call, "required")
-                yield _Option(names, isinstance(required, ast.Constant) and required.value is True, _choices(call))
-    for function in module.functions.values():
-        if _is_typer(module, function):
-            for name in _parameters(function, positional=False):
-                yield _Option((f"--{name.replace('_', '-')}",))
-
-
-def _has_subcommands(module: Module) -> bool:
-    """Whether a word before the arguments says what is to be done."""
-    groups = ("click.group", "click.Group", "rich_click.group")
-    commands = [function for function in module.functions.values() if _is_typer(module, function)]
-    return len(commands) > 1 or any(
-        called_name(call) == "add_subparsers" or module.qualified(call.func) in groups for call in module.calls
-    )
-
-
-def _chosen(module: Module) -> list[str]:
-    """The first choice of each word that must be one of several; "" where they are not written."""
-    return [
-        next(iter(_choices(call)), "")
-        for call in module.calls
-        if called_name(call) == "add_argument"
-        and call.args
-        and constant_text(call.args[0])[:1] not in ("", "-")
-        and keyword(call, "choices") is not None
-    ]
-
-
-def _choices(call: ast.Call) -> tuple[str, ...]:
-    choices = keyword(call, "choices")
-    values = choices.elts if isinstance(choices, ast.List | ast.Tuple) else []
-    return tuple(filter(None, map(constant_text, values)))
-
-
-def _is_typer(module: Module, function: Function) -> bool:
-    if not any(target.partition(".")[0] == "typer" for target in module.imports.values()):
-        return False
-    decorated = any(code_of(node).endswith((".command()", ".callback()")) for node in function.decorator_list)
-    return decorated or any(
-        module.qualified(call.func) == "typer.run"
-        and [getattr(node, "id", "") for node in call.args] == [function.name]
-        for call in module.calls
-    )
-
-
-def _parameters(function: Function, positional: bool) -> Iterator[str]:
-    """The parameters of a command of typer: those without a default are arguments, unless they are declared options."""
-    arguments = function.args.args
-    defaults: list[ast.expr | None] = [None] * (len(arguments) - len(function.args.defaults))
-    for argument, default in zip(arguments, [*defaults, *function.args.defaults], strict=True):
-        declared = " ".join(code_of(node) for node in (argument.annotation, default) if node is not None)
-        is_positional = "Argument(" in declared or (default is None and "Option(" not in declared)
-        if is_positional == positional:
-            yield argument.arg
 
 
 def _reads_argv(module: Module) -> bool:
