@@ -21,7 +21,7 @@ _LANGGRAPH = "langgraph.json"
 _MAX_BYTES = 1_000_000
 PROJECT_FILES = (
     *("pyproject.toml", "setup.py", "setup.cfg", "Pipfile", "requirements.txt", "environment.yml", "environment.yaml"),
-    *(_LANGGRAPH, "package.json"),
+    *(_LANGGRAPH, "package.json", "pixi.toml"),
 )
 """A folder with one of these is a project's, also without git."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import configparser
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from msgspec import structs
@@ -15,25 +17,110 @@ from agenteval_tui.agents.finding.node_objects import graph_of
 from agenteval_tui.agents.finding.node_programs import SOURCES
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
+from agenteval_tui.agents.finding.python_module import called_name, constant_text, keyword
 from agenteval_tui.agents.process.project_environment import workspace_members
 from agenteval_tui.agents.process.project_interpreter import tables_of
 from agenteval_tui.core.json_values import json_object
 
 
 def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, ConsoleScript]]:
-    """The commands that a pyproject.toml installs, each with the file of its function, the main one first."""
+    """The commands that a pyproject.toml, setup.cfg or setup.py installs, each with the file of its function, the main
+    one first."""
     data = files.text(path) or b""
-    tables = _tables(data)
-    poetry = _table(tables, "tool", "poetry")
-    name = str(_table(tables, "project").get("name") or poetry.get("name"))
-    scripts = {**_table(poetry, "scripts"), **_table(tables, "project", "scripts")}
+    name, scripts = _SCRIPTS[path.rpartition("/")[2]](data)
     folder = path.rpartition("/")[0]
     mains = [command for command in scripts if f"-{command}-" in f"-{name}-"]
     for command, target in sorted(scripts.items(), key=lambda script: script[0] not in mains):
-        file = _file(files, folder, str(target).rpartition(":")[0])
+        module = str(target).partition("[")[0].strip().rpartition(":")[0]  # [extra]: packages that it needs
+        file = _file(files, folder, module)
         if file:
-            source = f'{command} = "{target}"'
-            yield file, ConsoleScript(command, path, _line(data, source.encode()), source, command in mains)
+            line, source = _place_of_script(data, command, str(target))
+            yield file, ConsoleScript(command, path, line, source, command in mains)
+
+
+def _scripts_of_pyproject(data: bytes) -> tuple[str, Mapping[str, Any]]:
+    """The name of a project, and its commands, each with the function that it calls."""
+    tables = _tables(data)
+    project, poetry, flit = (_table(tables, *names) for names in (("project",), ("tool", "poetry"), ("tool", "flit")))
+    name = str(project.get("name") or poetry.get("name") or _table(flit, "metadata").get("dist-name"))
+    return name, {**_table(flit, "scripts"), **_table(poetry, "scripts"), **_table(project, "scripts")}
+
+
+def _scripts_of_setup_cfg(data: bytes) -> tuple[str, Mapping[str, Any]]:
+    settings = _settings(data.decode("utf-8", "replace"))
+    name = settings.get("metadata", "name", fallback="")
+    return name, _lines_with_targets(settings.get("options.entry_points", "console_scripts", fallback=""))
+
+
+def _scripts_of_setup_py(data: bytes) -> tuple[str, Mapping[str, Any]]:
+    try:
+        tree = ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "", {}
+    nodes = list(ast.walk(tree))
+    call = next((node for node in nodes if isinstance(node, ast.Call) and called_name(node) == "setup"), None)
+    if call is None:
+        return "", {}
+    values = {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def read(node: ast.expr | None) -> object:
+        node = values.get(node.id, node) if isinstance(node, ast.Name) else node
+        if isinstance(node, ast.Call) and called_name(node) == "dict":
+            return {word.arg: read(word.value) for word in node.keywords if word.arg}
+        if isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            return {constant_text(key): read(value) for key, value in pairs if constant_text(key)}
+        if isinstance(node, ast.List | ast.Tuple):
+            return "\n".join(map(constant_text, node.elts))
+        return constant_text(node)
+
+    points = read(keyword(call, "entry_points"))
+    # A text is as the file that it becomes; a dict has a list for each group.
+    if isinstance(points, dict):
+        listed = points.get("console_scripts")
+    else:
+        listed = dict(_settings(str(points))).get("console_scripts")
+        listed = "\n".join(f"{command}={target}" for command, target in listed.items()) if listed else ""
+    return str(read(keyword(call, "name"))), _lines_with_targets(listed if isinstance(listed, str) else "")
+
+
+_SCRIPTS: Mapping[str, Callable[[bytes], tuple[str, Mapping[str, Any]]]] = {
+    "pyproject.toml": _scripts_of_pyproject,
+    "setup.cfg": _scripts_of_setup_cfg,
+    "setup.py": _scripts_of_setup_py,
+}
+SETUPS = tuple(_SCRIPTS)
+"""The files in which a project says what it installs."""
+
+
+def _settings(text: str) -> configparser.ConfigParser:
+    settings = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",))
+    settings.optionxform = str  # type: ignore[assignment, method-assign]  # commands keep their case
+    try:
+        settings.read_string(text)
+    except configparser.Error:
+        settings.clear()
+    return settings
+
+
+def _lines_with_targets(text: str) -> dict[str, str]:
+    """The lines `command = module:function` of a text."""
+    pairs = (line.partition("=") for line in text.splitlines() if not line.lstrip().startswith("#"))
+    return {command.strip(): target.strip() for command, mark, target in pairs if mark and ":" in target}
+
+
+def _place_of_script(data: bytes, command: str, target: str) -> tuple[int, str]:
+    """The line that declares a command, from 1, and what is in it."""
+    declaration = rf"(?<![\w-]){re.escape(command)}[\"']?\s*=\s*([\"']?){re.escape(target)}\1"
+    if match := re.search(declaration.encode(), data):
+        return data.count(b"\n", 0, match.start()) + 1, match[0].decode("utf-8", "replace")
+    return 1, f"{command} = {target}"
 
 
 def _tables(data: bytes) -> dict[str, Any]:

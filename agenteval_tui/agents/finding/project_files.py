@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from agenteval_tui.suites.env_files import PROJECT_FILES
+
 MOST_FILES = 4_000
 MOST_FOLDERS = 6_000
 MOST_BYTES = 400_000
@@ -24,7 +26,15 @@ _SKIPPED = frozenset(
 )
 _NAMES = frozenset(
     (
-        *("package.json", "langgraph.json", "pyproject.toml", ".env", ".env.example", "docker-compose.yml"),
+        *(
+            "package.json",
+            "langgraph.json",
+            "pyproject.toml",
+            "setup.cfg",
+            ".env",
+            ".env.example",
+            "docker-compose.yml",
+        ),
         *("compose.yaml", "docker-compose.yaml", "compose.yml", "litellm_config.yaml", "litellm.yaml"),
     )
 )
@@ -114,12 +124,9 @@ class ProjectFiles:
         if folder not in self._projects:
             # In a package, setup.py and the like are modules.
             is_package = (self.root / folder / "__init__.py").is_file()
-            is_project = not is_package and any((self.root / folder / name).is_file() for name in _PROJECTS)
+            is_project = not is_package and any((self.root / folder / name).is_file() for name in PROJECT_FILES)
             self._projects[folder] = folder if is_project else self.project_of(folder)
         return self._projects[folder]
-
-
-_PROJECTS = ("pyproject.toml", "setup.py", "requirements.txt", "langgraph.json", "package.json", "Pipfile")
 
 
 def _is_test(name: str) -> bool:

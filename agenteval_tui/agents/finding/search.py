@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding.declared import of_compose, of_env, of_langgraph, of_pyproject, scripts_of
+from agenteval_tui.agents.finding.declared import SETUPS, of_compose, of_env, of_langgraph, of_pyproject, scripts_of
 from agenteval_tui.agents.finding.framework_finder import finders
 from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
 from agenteval_tui.agents.finding.model import ConsoleScript, Findings, FoundAgent, Sign
@@ -42,10 +42,11 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     imports = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % names.encode(), re.M)
     for path in files:
         name = path.rpartition("/")[2]
-        if name == "pyproject.toml":
-            agents += of_pyproject(files, path, python)
+        if name in SETUPS:
             for file, script in scripts_of(files, path):
                 scripts.setdefault(file, script)
+        if name == "pyproject.toml":
+            agents += of_pyproject(files, path, python)
         elif name == "langgraph.json":
             agents += of_langgraph(files, path, python)
         elif name in readers:
@@ -68,7 +69,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
                 read.append(module)
                 agents += python.of(module)
                 agents += routes_of(modules, module)
-        elif not name.endswith((".yaml", ".yml")):
+        elif not name.endswith((".yaml", ".yml", ".cfg")):
             sources.append(path)
     if not any(package.folder == "" for package in packages):
         packages.append(Package(files, "", {}))  # sources without a package.json
