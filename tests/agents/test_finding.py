@@ -755,6 +755,25 @@ def test_a_program_whose_model_is_chosen_by_name(tmp_path: Path) -> None:
     assert agent.instructions == "", "what a script says of itself is nothing that its model is told"
 
 
+def test_a_program_whose_model_the_package_of_another_module_imports(tmp_path: Path) -> None:
+    files = {
+        "pyproject.toml": "",
+        "deep/__init__.py": "from .llm import Remote\n",
+        "deep/llm/__init__.py": "from .remote import Remote\n",
+        "deep/llm/base.py": "class BaseLLM: ...\n",
+        "deep/llm/remote.py": "import openai\nfrom .base import BaseLLM\nclass Remote(BaseLLM):\n"
+        "    def chat(self, messages): return openai.OpenAI().chat.completions.create(messages=messages)\n",
+        "deep/main.py": "import argparse\nfrom deep.llm.base import BaseLLM\nP = argparse.ArgumentParser()\n"
+        "P.add_argument('--query')\nif __name__ == '__main__':\n    print(P.parse_args())\n",
+        # In its own package, a program needs not all that the package imports.
+        "deep/tidy.py": "from deep import log\nif __name__ == '__main__':\n    print(log)\n",
+        "deep/log.py": "",
+    }
+    agent = only(tmp_path, files)
+    assert (agent.file, agent.framework) == ("deep/main.py", "OpenAI SDK")
+    assert agent.config["command"] == ["python3", "-m", "deep.main", "--query={{prompt}}"]
+
+
 CLICK = (
     "import click\nfrom .flow import make_flow\n@click.command()\n@click.argument('words')\n"
     "def main(words): print(make_flow().exec(words))\n"

@@ -211,15 +211,27 @@ class Modules:
         return None
 
     def imported(self, module: Module) -> list[Module]:
-        """The modules of the project that one imports from, each once; also those that it imports by their names, as
-        "package.module.Class"."""
+        """The modules of the project that one imports from, each once; also the packages that they are in, unless it
+        is in them itself, and those that it imports by their names, as "package.module.Class"."""
         if module.path not in self._imported:
             targets = list(module.imports.values())
             if any(target.startswith("importlib") for target in targets):
                 targets += filter(_DOTTED.fullmatch, module.strings)
             places = (self._place(module, target.replace(":", ".")) for target in targets)
-            self._imported[module.path] = list({place[0].path: place[0] for place in places if place}.values())
+            parts = (part for place in places if place for part in (place[0], *self._packages(module, place[0])))
+            self._imported[module.path] = list({part.path: part for part in parts}.values())
         return self._imported[module.path]
+
+    def _packages(self, importer: Module, module: Module) -> Iterator[Module]:
+        """The packages around a module of the project, whose code runs when it is imported."""
+        folder = module.folder
+        while folder and not f"{importer.folder}/".startswith(f"{folder}/"):
+            package = self.get(f"{folder}/__init__.py")
+            if package is None:
+                return
+            if package is not module:
+                yield package
+            folder = folder.rpartition("/")[0]
 
     def value(self, module: Module, node: ast.expr | None, depth: int = 0) -> tuple[Module, ast.AST] | None:
         """What an expression stands for: the expression, function or class that a name is bound to."""
