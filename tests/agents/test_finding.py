@@ -1042,6 +1042,21 @@ def test_a_method_that_the_project_asks(
         assert {test.prompt for test in loaded.suite.tests} == {prompt}
 
 
+def test_a_class_asks_a_graph_that_another_module_makes_and_a_model_of_it_is_no_agent(tmp_path: Path) -> None:
+    desk = CLASS.replace("import StateGraph", "import prebuilt").replace("StateGraph(dict)", "build.make()")
+    adapter = "from langchain_openai import ChatOpenAI\nclass Plain(ChatOpenAI):\n"
+    adapter += "    def invoke(self, input): return super().invoke(input)\nclass Local(Plain): ...\n"
+    files = {
+        "desk/desk.py": desk,
+        "desk/adapter.py": adapter,
+        "desk/build.py": "",
+        "main.py": "from desk.desk import Desk\nd = Desk()\nprint(d.propagate('NVDA', 'today'))\n",
+    }
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.framework) == (Sign.METHOD, "LangGraph")
+    assert agent.config["callable"] == "desk/desk.py:Desk.propagate"
+
+
 def test_a_graph_that_takes_messages_comes_before_an_index(tmp_path: Path) -> None:
     graph = "from langgraph.graph import StateGraph, MessagesState\nfrom typing import TypedDict\n"
     graph += "class Docs(TypedDict):\n    docs: list[str]\n"

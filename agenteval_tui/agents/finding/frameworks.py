@@ -120,6 +120,15 @@ class Frameworks:
                 return None if top == "agents" and self._modules.is_own(module, top) else maker
         return None
 
+    def imported(self, module: Module) -> str:
+        """The first framework that a module imports from; "" if it is none."""
+        for target in module.imports.values():
+            for maker in makers():
+                top = maker.package.partition(".")[0]
+                if target.partition(".")[0] == top and not (top == "agents" and self._modules.is_own(module, top)):
+                    return maker.framework
+        return ""
+
     def makes(
         self, module: Module, node: ast.AST | None, local: dict[str, ast.expr] | None = None, depth: int = 0
     ) -> Construction | None:

@@ -116,7 +116,8 @@ class PythonAgents:
         """What the project's own code asks in the files `paths`: methods of classes, and `functions` if wanted, in the
         modules `read`."""
         read = [module for module in read if not self._asks_at_once(module)]
-        read = [module for module in read if self._sdk(module)]
+        # What another module makes of a framework, a class may ask; a function would be called so by chance.
+        read = [module for module in read if self._sdk(module) or (not functions and self._frameworks.imported(module))]
         for call in own_calls(self._modules, read, paths, self._asks, functions=functions):
             config: dict[str, Any] = {"capture": "model"}
             for option in ("settings", "input", "output"):
@@ -129,7 +130,7 @@ class PythonAgents:
                 None,
                 Sign.FUNCTION if call.owner is None else Sign.METHOD,
                 called=(call.owner or call.function).name,
-                framework=self._sdk(call.module),
+                framework=self._sdk(call.module) or self._frameworks.imported(call.module),
                 config=config,
                 said=ast.get_docstring(call.function) or (ast.get_docstring(call.owner) if call.owner else None),
             )
@@ -355,7 +356,8 @@ class PythonAgents:
         abstract methods isn't an agent, but its subclasses are; one that adapts a model to a framework is neither.
         """
         line = list(self._line(module, cls))
-        if any(module.qualified(base).endswith(_MODELS) for module, each in line for base in each.bases):
+        bases = [module.qualified(base) for module, each in line for base in each.bases]
+        if any(base.endswith(_MODELS) or _CHAT_MODEL.fullmatch(base) for base in bases):
             return False
         methods = {node.name: node for _, each in reversed(line) for node in each.body if isinstance(node, Function)}
         if any("abstractmethod" in code_of(name) for each in methods.values() for name in each.decorator_list):
