@@ -31,18 +31,19 @@ Cause = TypeVar("Cause", bound=BaseException)
 _LONGEST_WAIT_S = 1e9  # a longer text is not a time
 _NOTED_WAIT_S = 60.0  # a remedy names waits from here on
 _CAUSES = 20  # exceptions behind an exception that are looked at
-# The connection and what it is made of.
+# Why there is no connection: the code that a failure carries, and what is said of it.
 _NO_CONNECTION = {
     "lookup_failed": "the host's name can't be looked up",
     "unknown_host": "there is no such host",
     "refused": "nothing listens there",
     "no_route": "no network leads there",
     "closed": "the connection was closed at once",
-    # Of a proxy.
+    # These two are said of proxies only: of a server itself, `from_exception` says more.
     "no_answer": "it does not answer",
     "closed_without_answer": "it closed the connection without an answer",
 }
-_EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18  # OpenSSL's X509_V_ERR_...
+# OpenSSL's X509_V_ERR_..., which ssl gives as `verify_code`.
+_EXPIRED, _NOT_YET, _SELF_SIGNED = 10, 9, 18
 _UNKNOWN_AUTHORITY = (2, 19, 20, 21)
 _CERTIFICATES = {
     _EXPIRED: "expired",
@@ -51,6 +52,8 @@ _CERTIFICATES = {
     **dict.fromkeys(_UNKNOWN_AUTHORITY, "unknown_authority"),
 }
 _OTHER_HOST = (62, 64)
+# What OpenSSL calls bytes that are no TLS at all. Which of these it is depends on the bytes that a plain server sends,
+# and on the version of OpenSSL.
 _NO_TLS = (
     "WRONG_VERSION_NUMBER",
     "RECORD_LAYER_FAILURE",
@@ -71,7 +74,8 @@ _HTTP_TO_TLS = re.compile(
     r"requires TLS|combination of host and port requires TLS",
     re.IGNORECASE,
 )
-# What a server says itself.
+# Servers name the cause of a refusal by a code or only in words, each in its own way: parts of codes are looked for
+# first, as they mean one thing, then phrases.
 _REFUSED = ("auth", "permission", "region")
 _REGION_CODES = (
     "unsupported_country",
@@ -108,7 +112,7 @@ _BAD_KEY = re.compile(
     re.IGNORECASE,
 )
 _BAD_SCOPE = re.compile(r"insufficient permission|missing scope|do(?:es)? not have (?:the )?permission", re.IGNORECASE)
-# An error's `type` or `code`, and the status that it would have had.
+# An error's `type` or `code`, and the status that it would have had: an error in the middle of a stream comes with 200.
 _STATUSES: Iterable[tuple[str, int]] = (
     ("rate_limit", 429),
     ("resource_exhausted", 429),
@@ -145,6 +149,7 @@ _WORDS = (
     "fault",
 )
 _CODES = ("code", "type", "status", "error", "reason", "error_code", "object")
+# What an object may have that is an error and no answer (`is_only_an_error`).
 _BESIDE = {
     *_WORDS,
     *_CODES,
@@ -164,6 +169,7 @@ _BESIDE = {
     "help",
     "documentation_url",
 }
+_NO_TEXT = "a page without any text"
 _UNSEEN = {"script", "style", "noscript", "template", "svg"}
 
 
@@ -196,12 +202,17 @@ class ErrorMapper(Struct, frozen=True):
         code: ErrorCode,
         message: str,
         fix: str = "",
+        words: str = "",
         *,
         retry: bool = False,
         retry_after_s: float | None = None,
         **fields: Any,
     ) -> Failed:
-        """The failure, with the secrets taken out of it. Its sentence is ours alone: the code and fields say it all."""
+        """The failure, without secrets. `words`: the server's own, behind our sentence."""
+        # A sentence that is ours alone says nothing that code and fields don't: equal errors are known by these.
+        if words:
+            retries: Any = {"retry": retry, "retry_after_s": retry_after_s}
+            return self.told(kind, f"{message}{words}", fix, code, **retries, **fields)
         return Failed(RunError(kind, self.clean(message), self.clean(fix), code, fields), retry, retry_after_s)
 
     def told(
@@ -219,23 +230,6 @@ class ErrorMapper(Struct, frozen=True):
         error = RunError.told(kind, self.clean(message), self.clean(fix), code, **fields)
         return Failed(error, retry, retry_after_s)
 
-    def answered(
-        self,
-        kind: str,
-        code: ErrorCode,
-        message: str,
-        words: str,
-        fix: str,
-        *,
-        retry: bool = False,
-        retry_after_s: float | None = None,
-        **fields: Any,
-    ) -> Failed:
-        """The failure for an answer with `words` of the server's behind our own, or with none."""
-        if words:
-            return self.told(kind, f"{message}{words}", fix, code, retry=retry, retry_after_s=retry_after_s, **fields)
-        return self.failed(kind, code, message, fix, retry=retry, retry_after_s=retry_after_s, **fields)
-
 
 def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], body: str) -> Failed:
     """The failure for a reply whose status is not 200."""
@@ -247,33 +241,36 @@ def from_status(server: ErrorMapper, status: int, headers: Mapping[str, str], bo
             f"{server.url} redirects to {place}",
             f"set `{server.option}` to the address that it redirects to",
         )
-    reason = words_in(server.clean(body))  # before it is shortened: half a key is a secret too
+    body = server.clean(body)  # before it is shortened: half a key is a secret too
+    page = _Page(body) if is_markup(body) else None
+    reason = words_in(body) if page is None else on_one_line(page.summary, _LONGEST)
     words = f": {reason}" if reason else ""
     if status == 407:
         return _proxy_wants_a_password(server)
     if status == 400 and not server.secure and _HTTP_TO_TLS.search(body):
         return _http_to_tls(server, words)
-    # The kind is told from all that the server said, also from what the sentence has no room for.
-    kind, retry = _kind_of_status(status, body)
+    # A page may name the country or the key below its title, where the sentence has no room for it.
+    kind, retry = _kind_of_status(status, body, reason if page is None else page.whole)
     # OpenAI's and Anthropic's clients obey it, whatever the status is.
     retry = {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower(), retry)
     if kind in _REFUSED:
-        return _refused(server, kind, status, words, page=is_markup(body))
+        return _refused(server, kind, status, words, page=page is not None)
     wait = retry_after_s(headers) if retry else None
     through = f" through {server.proxy.named}" if server.proxy is not None and status in (502, 503, 504) else ""
     fix = _remedy(server, kind, status, wait)
     if through:
         fix = f"the server or the proxy failed: {fix}; {PAGE}"
     reason = f"{server.url} answered {status}{through}"
-    return server.answered(kind, ErrorCode.STATUS, reason, words, fix, retry=retry, retry_after_s=wait, status=status)
+    return server.failed(kind, ErrorCode.STATUS, reason, fix, words, retry=retry, retry_after_s=wait, status=status)
 
 
 def from_reply(server: ErrorMapper, error: Any) -> Failed:
     """The failure for an error object in a reply with status 200, also in the middle of a stream."""
-    body = json.dumps(error if _is_whole(error) else {"error": error}, ensure_ascii=False, default=str)
-    reason = words_in(server.clean(body)) or "no reason given"
+    is_whole = isinstance(error, Mapping) and "error" in error
+    body = server.clean(json.dumps(error if is_whole else {"error": error}, ensure_ascii=False, default=str))
+    reason = words_in(body) or "no reason given"
     status = _status_in(error)
-    kind, retry = _kind_of_status(status, body)
+    kind, retry = _kind_of_status(status, body, reason)
     if kind in _REFUSED:
         return _refused(server, kind, status, f": {reason}")
     fix = _remedy(server, kind, status, None)
@@ -475,16 +472,17 @@ def _not_http(server: ErrorMapper, error: NotHttpError) -> Failed:
     if server.proxy is not None and (error.tunnel or not server.secure):
         message = f"{server.proxy.named} does not speak HTTP"
         fix = f"check the port in {server.proxy.variable}; {PAGE}"
-        return server.answered("connection", ErrorCode.NOT_HTTP, message, words, fix)
+        return server.failed("connection", ErrorCode.NOT_HTTP, message, fix, words)
+    # A server that wants TLS answers our plain request with an alert of TLS.
     if _TLS.match(error.head):
         return _http_to_tls(server, "")
     message, fix = f"{server.url} does not speak HTTP on this port", f"check the port in `{server.option}`"
-    return server.answered("connection", ErrorCode.NOT_HTTP, message, words, fix)
+    return server.failed("connection", ErrorCode.NOT_HTTP, message, fix, words)
 
 
 def _http_to_tls(server: ErrorMapper, words: str) -> Failed:
     message = f"{server.url} expects TLS on this port, and was asked in plain HTTP"
-    return server.answered("connection", ErrorCode.TLS_EXPECTED, message, words, f"write https:// in `{server.option}`")
+    return server.failed("connection", ErrorCode.TLS_EXPECTED, message, f"write https:// in `{server.option}`", words)
 
 
 def _broken_tls(server: ErrorMapper, error: ssl.SSLError) -> Failed:
@@ -541,10 +539,9 @@ def _is_broken(error: Exception) -> bool:
     return "closed connection" not in text and "disconnected" not in text
 
 
-def _refusal(status: int, body: str) -> str:
+def _refusal(status: int, body: str, text: str) -> str:
     """Why a request was refused (401, 403, 451, some 400): "auth", "permission", "region"; "" where it says none."""
-    codes = codes_in(body)
-    text = text_of_page(body) if is_markup(body) else words_in(body)
+    codes = frozenset(_codes(parsed_json(body)))
 
     def one_of(signs: Iterable[str]) -> bool:
         return any(sign in code for code in codes for sign in signs)
@@ -567,12 +564,12 @@ def _refusal(status: int, body: str) -> str:
 def _refused(server: ErrorMapper, kind: str, status: int, words: str, *, page: bool = False) -> Failed:
     named = server.key_env
     if kind == "region":
-        return server.answered(
+        return server.failed(
             kind,
             ErrorCode.REGION,
             f"{server.url} does not serve the country or region that the request comes from ({status})",
-            words,
             "the key is not the problem: use a proxy in a region that the server serves, or another server; " + PAGE,
+            words,
         )
     if kind == "permission":
         message = f"{server.url} refused the request ({status}): no permission"
@@ -582,23 +579,20 @@ def _refused(server: ErrorMapper, kind: str, status: int, words: str, *, page: b
             fix = f"the server did not call the key in {named} wrong: give it access to this model or project"
         else:
             fix = "if the server needs a key, name its environment variable in `api_key_env`; if not, ask for access"
-        return server.answered(kind, ErrorCode.NO_PERMISSION, message, words, fix)
+        return server.failed(kind, ErrorCode.NO_PERMISSION, message, fix, words)
     if named:
-        message, fix = (
-            f"{server.url} refused the key ({status})",
-            f"set the environment variable {named} to a key that it accepts",
-        )
+        message = f"{server.url} refused the key ({status})"
+        fix = f"set the environment variable {named} to a key that it accepts"
     else:
         message = f"{server.url} refused the key, or wants one ({status})"
         fix = "name the environment variable that holds the key in `api_key_env`"
-    return server.answered("auth", ErrorCode.KEY_REFUSED, message, words, fix)
+    return server.failed("auth", ErrorCode.KEY_REFUSED, message, fix, words)
 
 
-def _kind_of_status(status: int, body: str) -> tuple[str, bool]:
-    """(kind of error, whether another attempt may help)."""
+def _kind_of_status(status: int, body: str, text: str) -> tuple[str, bool]:
+    """(kind of error, whether another attempt may help). `text`: what the body says in words."""
     if status in (400, 401, 403, 451):
-        kind = _refusal(status, body)
-        return (kind, False) if kind else ("bad_request", False)
+        return _refusal(status, body, text) or "bad_request", False
     if status == 408:
         return "timeout", True
     if status in (409, 425):  # 425: sent too early in a TLS connection
@@ -626,10 +620,6 @@ def _remedy(server: ErrorMapper, kind: str, status: int, wait_s: float | None) -
     if status == 413:
         return "the server does not accept such a large request: shorten the prompt or the tools"
     return "check the options of the agent"
-
-
-def _is_whole(error: Any) -> bool:
-    return isinstance(error, Mapping) and "error" in error
 
 
 def _status_in(error: Any) -> int:
@@ -672,15 +662,11 @@ def words_in(body: str) -> str:
         if not isinstance(value, Mapping):
             break
         value = next((value[key] for key in _WORDS if _says(value.get(key))), _left_of(value))
+    # Proxies in front of an API put the page of the server behind them into their JSON.
     if isinstance(value, str) and is_markup(value):
         value = words_of_page(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return on_one_line(text, _LONGEST)
-
-
-def codes_in(body: str) -> frozenset[str]:
-    """The codes in an error's body (`code`, `type`, `status`, ...), in small letters."""
-    return frozenset(_codes(parsed_json(body), 0))
 
 
 def is_error(value: Mapping[str, Any]) -> bool:
@@ -711,22 +697,7 @@ def is_markup(text: str) -> bool:
 
 def words_of_page(text: str) -> str:
     """A page as one line: its title and its first heading, else the text that a reader would see."""
-    page = _Page(text)
-    title, heading = (" ".join("".join(pieces).split()) for pieces in (page.title, page.heading))
-    words = (
-        title
-        if not heading or heading.casefold() in title.casefold()
-        else heading
-        if not title
-        else f"{title}: {heading}"
-    )
-    return words or " ".join("".join(page.text).split()) or "a page without any text"
-
-
-def text_of_page(text: str) -> str:
-    """All that a reader of a page would see, as one line."""
-    page = _Page(text)
-    return " ".join("".join([*page.title, " ", *page.text]).split())
+    return _Page(text).summary
 
 
 def _says(value: object) -> bool:
@@ -738,7 +709,8 @@ def _left_of(value: Mapping[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, default=str) if value and list(value) != ["error"] else ""
 
 
-def _codes(value: object, depth: int) -> Iterator[str]:
+def _codes(value: object, depth: int = 0) -> Iterator[str]:
+    """The codes in an error's body (`code`, `type`, `status`, ...), in small letters."""
     # A reply is a stranger's: it may be nested as deep as JSON can be.
     if depth > _DEEPEST:
         return
@@ -765,6 +737,19 @@ class _Page(HTMLParser):
         self._unseen = ""
         self.feed(text[:_MOST_OF_PAGE])
         self.close()
+
+    @property
+    def whole(self) -> str:
+        """All that a reader would see, as one line."""
+        return " ".join("".join([*self.title, " ", *self.text]).split())
+
+    @property
+    def summary(self) -> str:
+        """The title and the first heading as one line, else the text."""
+        title, heading = (" ".join("".join(pieces).split()) for pieces in (self.title, self.heading))
+        # Many pages repeat the heading in their title.
+        repeats = heading.casefold() in title.casefold()
+        return (title if repeats else f"{title}: {heading}" if title else heading) or self.whole or _NO_TEXT
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         del attrs
