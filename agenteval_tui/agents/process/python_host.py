@@ -165,10 +165,14 @@ class _Channel:
             self._loop.remove_reader(self._socket.fileno())
             self._loop.remove_writer(self._socket.fileno())
             self._socket.close()
-            for _, fds in self._waiting:
-                _close(fds)
-            self._waiting.clear()
+            self._drop()
             self._ended()
+
+    def _drop(self) -> None:
+        # Files that stayed open here would have somebody wait for ever at their other ends.
+        for _, fds in self._waiting:
+            _close(fds)
+        self._waiting.clear()
 
     def _write(self) -> None:
         while self._waiting:
@@ -181,9 +185,8 @@ class _Channel:
                 self._loop.add_writer(self._socket.fileno(), self._write)
                 return
             except OSError:
-                self._waiting.clear()
-                _close(fds)
-                return  # its end is read
+                self._drop()
+                return  # its end is read, behind what it said last
             _close(fds)
             if sent < len(data):
                 self._waiting[0] = (data[sent:], ())
