@@ -25,8 +25,9 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.options import AgentOptions, options_for, read_options
 from agenteval_tui.agents.process import python_call, python_errors, python_objects
-from agenteval_tui.agents.process.errors import traceback_without_secrets, without_secrets
+from agenteval_tui.agents.process.errors import traceback_without_secrets
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
+from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_target import WrongTarget
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.event_loop_end import end_tasks

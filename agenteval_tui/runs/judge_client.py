@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets, without_secrets
+from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets
 from agenteval_tui.agents.process.printed import printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import CallError, HostProcess, RaisedError
+from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.agents.registry import make_agent, make_embedder
 from agenteval_tui.agents.secrets import secrets_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import uuid
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from programs import lives, until
 
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.child_process import kill_group, start
+from agenteval_tui.agents.process.errors import with_last_words
+from agenteval_tui.agents.process.python_host import HostError, PythonHost
 
 ALLOWED = permission_for((), everything=True)
 
@@ -62,3 +65,29 @@ async def test_end_is_final_even_when_it_is_cancelled(tmp_path: Path) -> None:
     ending.cancel()
     await asyncio.wait([ending])
     await until(lambda: not lives(program.pid), "the end")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files in /proc")
+async def test_files_that_wait_for_a_process_are_closed_when_it_ends(tmp_path: Path) -> None:
+    program = await start(["sleep", "600"], cwd=tmp_path, env=os.environ, permission=ALLOWED)
+    before = set(os.listdir("/proc/self/fd"))
+    own, its = socket.socketpair()
+    host = PythonHost(own, program)
+    host.tell_readers({"package": ("x" * 4_000_000, "FRAMEWORK")})  # nobody reads it: what follows has to wait
+    forks = [host.new_fork() for _ in range(3)]
+    calls = [asyncio.create_task(fork.call("find", "agent:answer")) for fork in forks]
+    await asyncio.sleep(0)
+    # A last word: the end of the socket is seen by whoever sends before it is by whoever reads.
+    its.sendall(b"{}\n")
+    its.close()
+    for call in calls:
+        with pytest.raises(HostError):
+            await call
+    await asyncio.gather(*(fork.end() for fork in forks))
+    await host.end()
+    assert set(os.listdir("/proc/self/fd")) <= before
+
+
+def test_a_secret_that_begins_another_one_leaves_no_rest_of_it() -> None:
+    env = {"SHOP_KEY": "abcdefgh", "SHOP_TOKEN": "abcdefgh-12345678"}
+    assert with_last_words("it failed", "with abcdefgh-12345678, not abcdefgh", env) == "it failed: with ***, not ***"

@@ -26,12 +26,12 @@ from agenteval_tui.agents.process.errors import (
     stderr_tail,
     traceback_without_secrets,
     with_last_words,
-    without_secrets,
 )
 from agenteval_tui.agents.process.printed import printed_text
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
+from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import json_like

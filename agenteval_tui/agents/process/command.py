@@ -46,7 +46,6 @@ from agenteval_tui.agents.process.errors import (
     silence_error,
     traceback_without_secrets,
     with_last_words,
-    without_secrets,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
@@ -57,6 +56,7 @@ from agenteval_tui.agents.process.process_tree import python_that_catches
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy_for_module, remedy_in
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
+from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import last_place, traceback_in
 from agenteval_tui.agents.recording.providers import PROXY_VARIABLE
 from agenteval_tui.core.errors import AgentevalError

@@ -6,12 +6,11 @@ import re
 import signal
 from collections.abc import Mapping
 
+from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import OWN, PACKAGES
 from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
-_SHORTEST = 8  # characters; a shorter value would be found in many an innocent word
 _LONGEST_TAIL = 400
 _PROMPT = re.compile(r".*[:?]|[^<]{0,20}>", re.DOTALL)
 """A line without an end that asks for one: "Your name: ", "you> ", but no "</html>"."""
@@ -23,14 +22,6 @@ _IN_DUMP = re.compile(
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _NOTED = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?)\b|\w+Warning: |^\s|^$")
 """Lines that tell of no error: records, warnings, and the source that these show."""
-
-
-def without_secrets(text: str, env: Mapping[str, str]) -> str:
-    """`text` without the values of the variables whose names say that they are secret."""
-    for name, value in env.items():
-        if len(value) >= _SHORTEST and value in text and _SECRET_NAME.search(name):
-            text = text.replace(value, "***")
-    return text
 
 
 BREAKPOINTS = frozenset(("BdbQuit",))

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agenteval_tui.agents.base import Printed
-from agenteval_tui.agents.process.errors import without_secrets
+from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.core.storable import storable
 
 

@@ -36,7 +36,6 @@ from agenteval_tui.agents.process.errors import (
     silence_error,
     traceback_without_secrets,
     with_last_words,
-    without_secrets,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.mapped_state import ToldText, events_of_state, mapping_of
@@ -46,6 +45,7 @@ from agenteval_tui.agents.process.project_environment import ProjectEnvironment,
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import CallError, HostError, HostProcess, PythonHost, RaisedError
+from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.process.traceback_text import frames_in_dump

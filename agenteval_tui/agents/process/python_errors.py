@@ -16,6 +16,8 @@ import sysconfig
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import python_secrets as secrets
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -32,10 +34,8 @@ _LONGEST_LINE = 300
 _LONGEST_MESSAGE = 8000
 _LONGEST_IN_SENTENCE = 2000  # of a message that is part of a sentence
 _LONGEST_CAUSE = 300
-_SHORTEST_SECRET = 8
 _WORDS_OF_VALUE = 4  # at most, of a value that is more than half of a message
-_SECRET = re.compile(r"key|token|secret|passw|credential|auth", re.IGNORECASE)
-# `tokens=12` and `author` are what people look for when something breaks.
+# Of names of variables in code: `tokens=12` and `author` are what people look for when something breaks.
 _NO_SECRET = re.compile(r"tokens|tokenizer|author(?!i)|keyword|monkey|keys$|_auth_(?:url|type)$", re.IGNORECASE)
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")  # says nothing, and is another one in each run
 _INSTALLED = re.compile(r"[\\/](?:site|dist)-packages[\\/]")
@@ -289,7 +289,7 @@ def _locals(frame: FrameType) -> dict[str, str]:
 def _is_secret(name: object, value: object) -> bool:
     if not isinstance(name, str) or value is None or isinstance(value, (bool, int, float)):
         return False
-    return bool(_SECRET.search(name)) and not _NO_SECRET.search(name)
+    return bool(secrets.SECRET_NAME.search(name)) and not _NO_SECRET.search(name)
 
 
 def _short(value: object) -> str:
@@ -302,11 +302,7 @@ def _short(value: object) -> str:
 
 def _clean(text: str) -> str:
     """`text` without the secrets of the environment: before anything is cut, or half of one would stay."""
-    for name, value in os.environ.items():
-        # A short value, such as `1` or `test`, would blank out words that are no secret.
-        if len(value) >= _SHORTEST_SECRET and value in text and _SECRET.search(name):
-            text = text.replace(value, "***")
-    return text
+    return secrets.without_secrets(text, os.environ)
 
 
 class _Repr(reprlib.Repr):
