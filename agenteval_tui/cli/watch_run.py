@@ -190,6 +190,9 @@ class _Session:
             case "model":
                 self._start(watch.ask_model(CheckOptions(live=True, max_cost=self._options.max_cost)))
             case "real":
+                # Two runs for real would answer for the same tests: what is pressed until it is over is left out. Set
+                # here, as keys that come together are read together, before the task of the first one begins.
+                self._asking = True
                 self._start(self._run_changed(watch))
             case "check":
                 self._start(watch.check_all())
@@ -201,12 +204,10 @@ class _Session:
 
     async def _run_changed(self, watch: Watch) -> None:
         tests = set(watch.changed_tests())
-        if not tests:
-            self._say("Every run is as it was recorded: there is nothing to run.")
-            return
-        # Two runs for real would answer for the same tests; keys are left out until it is over.
-        self._asking = True
         try:
+            if not tests:
+                self._say("Every run is as it was recorded: there is nothing to run.")
+                return
             await self._for_real(tests)
         except AgentevalError as error:
             watch.refuse(error)

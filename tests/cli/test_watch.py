@@ -251,6 +251,29 @@ def test_runs_of_a_watch_that_the_app_steers_let_its_keys_go_first(tmp_path: Pat
         assert [store.transcript(run).final_output for run in runs] == [f"HELLO {os.nice(0) + 5}"] * 2
 
 
+def test_a_command_that_comes_twice_at_once_runs_the_changed_tests_once(folder: Path, tmp_path: Path) -> None:
+    db = tmp_path / "h.db"
+    agenteval.run(folder, db=db, trust=True)
+    command = [sys.executable, "-m", "agenteval_tui", "--db", str(db), "run", "--watch", "--steer", "--json", "-"]
+    with subprocess.Popen(
+        [*command, "--trust", str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as watch:
+        assert watch.stdout is not None
+        assert watch.stdin is not None
+        changes = (line for line in watch.stdout if json.loads(line)["event"] == "change")
+        next(changes)
+        edit(folder, ".lower()", "")
+        next(changes)
+        watch.stdin.write("real\nreal\n")
+        watch.stdin.flush()
+        next(changes)
+        watch.stdin.write("stop\n")
+        watch.stdin.flush()
+        assert watch.wait(60) == 0
+    with Store.open(db) as store:
+        assert len(store.execution_ids(RunFilter(counted=True))) == 2
+
+
 ASKS_TOOLS = """
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
