@@ -56,12 +56,12 @@ def given_runs(source: Source, name: str, *, by_line: bool = False) -> Iterator[
         return
     if is_chat:
         value, error = _decoded(source, name)
-        if error is None or format_ is None:
-            if error is not None:
-                raise error
-            if format_ is None or not _holds_conversations(value):
-                yield GivenRun("", _placed(value, name))
-                return
+        # JSON Lines are no JSON: their error only counts where no other reader knows the file.
+        if error is not None and format_ is None:
+            raise error
+        if error is None and (format_ is None or not _holds_conversations(value)):
+            yield GivenRun("", _placed(value, name))
+            return
     assert format_ is not None
     yield from _recorded(source, format_, name)
 

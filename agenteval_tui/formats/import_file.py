@@ -301,27 +301,28 @@ class _Tally:
                 return
             if isinstance(part, Recording):
                 number += 1
+                place = f"run {number} ({part.test_name or part.test_id})"
                 if number == 1:
                     self._execution = part.execution
                 elif part.execution != self._execution:
-                    self._note(_OTHER_EXECUTION, f"run {number} ({part.test_name or part.test_id})")
+                    self._note(_OTHER_EXECUTION, place)
                 part = replace(part, transcript=with_possible_figures(part.transcript))
                 codes = [note.code for note in part.transcript.notes]
                 for note in part.notes:
-                    self._note(note, f"run {number} ({part.test_name or part.test_id})")
+                    self._note(note, place)
                 for unseen in part.transcript.notes:
                     if unseen.code in (FORMAT_WITHOUT_CALLS, UNREAD_CALLS):
-                        self._note(replace(unseen, place="").said, f"run {number} ({part.test_name or part.test_id})")
+                        self._note(replace(unseen, place="").said, place)
                 figures += [note.place for note in part.transcript.notes if note.code == LEFT_OUT]
                 figures += ["usage"] * ("usage" in codes)
                 for name in dict.fromkeys(figures):
                     note = f"{_FIGURE}: {name}" if name else _FIGURE
-                    self._note(note, f"run {number} ({part.test_name or part.test_id})")
+                    self._note(note, place)
                 messages = part.transcript.messages
                 if any(attachment.sha256 for message in messages for attachment in message.attachments):
-                    self._note(_NO_BYTES, f"run {number} ({part.test_name or part.test_id})")
+                    self._note(_NO_BYTES, place)
                 if derive and (unchecked := DerivedGrader.left_out(part.expected)):
-                    self._note(unchecked, f"run {number} ({part.test_name or part.test_id})")
+                    self._note(unchecked, place)
                 self._unread.look(part)
                 yield part
                 continue

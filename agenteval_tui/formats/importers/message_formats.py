@@ -322,35 +322,20 @@ class _Conversation:
         self.messages[-1].setdefault("tool_calls", []).append(_function(call_id, name, arguments))
 
     def _anthropic(self, message: Mapping[str, Any]) -> None:
-        role = message["role"]
-        texts: list[str] = []
-        unread: list[str] = []
-        thoughts: list[str] = []
-        calls: list[dict[str, Any]] = []
-        attached: list[Attachment] = []
+        draft = _Draft()
 
+        # A result is a message of its own: what stands before it in the same list ends there.
         def flush() -> None:
-            if texts or thoughts or calls:
-                more: dict[str, Any] = {"reasoning": _joined(*thoughts)} if thoughts else {}
-                if attached:
-                    more["attachments"] = list(attached)
-                if unread:
-                    more["unread_parts"] = list(unread)
-                    # Nothing of it could be read.
-                    if len(unread) == len(texts):
-                        more["unread"] = list(unread)
-                self.say(role, "".join(texts), **more, **({"tool_calls": list(calls)} if calls else {}))
-            texts.clear()
-            unread.clear()
-            thoughts.clear()
-            calls.clear()
-            attached.clear()
+            nonlocal draft
+            if not draft.is_empty:
+                self.say(**draft.message(message["role"]))
+            draft = _Draft()
 
         for block in _blocks(message.get("content")):
             kind = _block_kind(block)
             if kind in CALLS:
                 arguments = block.get("input") if "input" in block else block.get("arguments")
-                calls.append(_function(block.get("id"), block.get("name"), arguments))
+                draft.calls.append(_function(block.get("id"), block.get("name"), arguments))
                 if "result" in block and "tool_type" in block:  # as Inspect keeps what a server's tool did
                     flush()
                     self.say(
@@ -370,15 +355,11 @@ class _Conversation:
                     attachments=list(attachments_in(result)),
                 )
             elif kind in _THOUGHT_BLOCKS:
-                thoughts.append(_thought(block))
+                draft.thoughts.append(_thought(block))
             elif isinstance(block.get("text"), str):
-                texts.append(block["text"])
+                draft.texts.append(block["text"])
             else:
-                texts.append(mark := f"[{kind or 'part'}]")
-                if (attachment := attachment_of(block, mark)) is not None:
-                    attached.append(attachment)
-                else:
-                    unread.append(kind or "part")
+                draft.add(block, kind, None)
         flush()
 
     def _langchain(self, message: Mapping[str, Any]) -> None:
@@ -464,6 +445,46 @@ class _Conversation:
     def _of_model(self, model: Any, finish_reason: Any) -> None:
         self.model = model if isinstance(model, str) and model else self.model
         self.finish_reason = finish_reason if isinstance(finish_reason, str) else self.finish_reason
+
+
+class _Draft:
+    """What the parts of one message say, until it is known where the message ends."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.thoughts: list[str] = []
+        self.calls: list[dict[str, Any]] = []
+        self._attached: list[Attachment] = []
+        self._unread: list[str] = []
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.texts or self.thoughts or self.calls)
+
+    def add(self, part: Mapping[str, Any], kind: str, text: str | None) -> None:
+        """Add a part that is no call: its text, or a mark in the place of an image, a file, or what can't be read."""
+        mark = f"[{kind or 'part'}]"
+        attachment = attachment_of(part, mark)
+        self.texts.append(mark if text is None or attachment is not None else text)
+        if attachment is not None:
+            self._attached.append(attachment)
+        elif text is None:
+            self._unread.append(kind or "part")
+
+    def message(self, role: str) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": role, "content": "".join(self.texts)}
+        if self.thoughts:
+            message["reasoning"] = _joined(*self.thoughts)
+        if self.calls:
+            message["tool_calls"] = self.calls
+        if self._attached:
+            message["attachments"] = self._attached
+        if self._unread:
+            message["unread_parts"] = self._unread
+            # Nothing of it could be read.
+            if len(self._unread) == len(self.texts):
+                message["unread"] = self._unread
+        return message
 
 
 def _is_nameless(call: Any) -> bool:
@@ -689,18 +710,13 @@ class _Parts:
     def __init__(self, role: str) -> None:
         self._role = role
         self._messages: list[dict[str, Any]] = []
-        self._texts: list[str] = []
-        self._thoughts: list[str] = []
-        self._calls: list[dict[str, Any]] = []
+        self._draft = _Draft()
         self._answers: list[dict[str, Any]] = []
-        self._attached: list[Attachment] = []
-        self._unread: list[str] = []
         self.called: set[str] = set()
 
     def take(self, part: Any) -> None:
         if isinstance(part, str):
-            self._say(part)
-            return
+            part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
             return
         if "type" not in part and isinstance(part.get("block_type"), str):
@@ -719,24 +735,14 @@ class _Parts:
         elif kind in _STEPS:
             self._flush()
         elif kind in _THOUGHT_PARTS or part.get("thought") is True:
-            self._thoughts.append(_text(part) or "")
+            self._draft.thoughts.append(_text(part) or "")
         elif isinstance(part.get("reasoningContent"), Mapping):  # Bedrock's
             inner = part["reasoningContent"].get("reasoningText")
-            self._thoughts.append((_text(inner) or "") if isinstance(inner, Mapping) else "")
+            self._draft.thoughts.append((_text(inner) or "") if isinstance(inner, Mapping) else "")
         else:
-            text = _text(part)
-            mark = f"[{kind or 'part'}]"
-            attachment = attachment_of(part, mark)
-            self._say(mark if text is None or attachment is not None else text)
-            if attachment is not None:
-                self._attached.append(attachment)
-            elif text is None:
-                self._unread.append(kind or "part")
-
-    def _say(self, text: str) -> None:
-        if self._answers:
-            self._flush()  # said after the tools answered
-        self._texts.append(text)
+            if self._answers:
+                self._flush()  # said after the tools answered
+            self._draft.add(part, kind, _text(part))
 
     def _call(self, part: Mapping[str, Any]) -> None:
         if self._answers:
@@ -745,7 +751,7 @@ class _Parts:
         arguments = _first(part, "arguments", "input", "args", "parameters", "tool_kwargs")
         name = _first(part, "name", "toolName", "tool_name")
         self.called.add(str(call_id))
-        self._calls.append({"id": call_id, "function": {"name": _name(name), "arguments": arguments}})
+        self._draft.calls.append({"id": call_id, "function": {"name": _name(name), "arguments": arguments}})
 
     def _answer(self, part: Mapping[str, Any], *, failed: bool = False) -> None:
         value = _first(part, "response", "result", "output", "error", "errorText", "content")
@@ -788,27 +794,11 @@ class _Parts:
             )
 
     def _flush(self) -> None:
-        if self._texts or self._thoughts or self._calls:
-            message: dict[str, Any] = {"role": self._role, "content": "".join(self._texts)}
-            if self._thoughts:
-                message["reasoning"] = "\n\n".join(filter(None, self._thoughts))
-            if self._calls:
-                message["tool_calls"] = list(self._calls)
-            if self._attached:
-                message["attachments"] = list(self._attached)
-            if self._unread:
-                message["unread_parts"] = list(self._unread)
-                # Nothing of it could be read.
-                if len(self._unread) == len(self._texts):
-                    message["unread"] = list(self._unread)
-            # The tool results in a user's message come before the user's text.
-            self._messages += (
-                [message, *self._answers] if self._calls or self._role == "assistant" else [*self._answers, message]
-            )
-        else:
-            self._messages += self._answers
-        self._texts, self._thoughts, self._calls, self._answers, self._attached = [], [], [], [], []
-        self._unread.clear()
+        message = [] if self._draft.is_empty else [self._draft.message(self._role)]
+        # Results come behind the calls that they answer; in a user's message they come before the user's text.
+        calls_first = self._draft.calls or self._role == "assistant"
+        self._messages += [*message, *self._answers] if calls_first else [*self._answers, *message]
+        self._draft, self._answers = _Draft(), []
 
     def ended(self) -> list[dict[str, Any]]:
         self._flush()

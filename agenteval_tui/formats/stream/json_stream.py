@@ -73,8 +73,8 @@ def read_values(
     """The values of a JSON or JSON Lines file, one after another, in constant memory.
 
     A list at the top level is opened: its elements are the values. Everything else at the top level is a value.
-    A value that can't be read gives `Broken`, and reading continues after it if its end can be found. `reduce` reads
-    what is too large; without it such a value is broken.
+    A value that can't be read gives `BrokenElement`, and reading continues after it if its end can be found. `reduce`
+    reads what is too large; without it such a value is broken.
     """
     text = RawText(file, chunk)
     number = 0
