@@ -14,7 +14,7 @@ from programs import lives, until
 
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process.child_process import kill_group, start
-from agenteval_tui.agents.process.errors import with_last_words
+from agenteval_tui.agents.process.errors import is_only_noted, with_last_words
 from agenteval_tui.agents.process.python_host import HostError, PythonHost
 
 ALLOWED = permission_for((), everything=True)
@@ -91,3 +91,9 @@ async def test_files_that_wait_for_a_process_are_closed_when_it_ends(tmp_path: P
 def test_a_secret_that_begins_another_one_leaves_no_rest_of_it() -> None:
     env = {"SHOP_KEY": "abcdefgh", "SHOP_TOKEN": "abcdefgh-12345678"}
     assert with_last_words("it failed", "with abcdefgh-12345678, not abcdefgh", env) == "it failed: with ***, not ***"
+
+
+def test_a_long_line_is_looked_through_once() -> None:
+    # Else this takes as long as the square of it, which is days.
+    assert not is_only_noted("x" * 5_000_000)
+    assert is_only_noted("agent.py:3: DeprecationWarning: old\n  code()\n")
