@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.agents.process.protocol import TYPES, EventError, EventReader
+from agenteval_tui.agents.process.protocol import EventError, EventReader
+from agenteval_tui.agents.process.python_conversation import EVENTS
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -80,7 +81,7 @@ def transcript_of(*events: Any) -> Transcript:
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", EVENTS)
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_event_is_read_or_refused(kind: str, data: st.DataObject) -> None:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import venv
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,9 @@ from programs import lives, until
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, TextDelta
 from agenteval_tui.agents.permission import permission_for
-from agenteval_tui.agents.process import process_tree, python_start, python_tree
-from agenteval_tui.agents.process.process_tree import Process, footprint, from_proc
+from agenteval_tui.agents.process import orphan_reaper, python_start, python_tree
+from agenteval_tui.agents.process.orphan_reaper import Listed, from_proc
+from agenteval_tui.agents.process.process_tree import footprint
 from agenteval_tui.agents.process.python import PythonAgent
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message, RunError
@@ -914,11 +915,11 @@ async def test_imports_that_work_for_long_are_not_ended(play: Any, monkeypatch: 
     busy = "import time\nend = time.monotonic() + 1.5\nwhile time.monotonic() < end: sum(range(1000))\n"
     threads = set()
 
-    def listed() -> Iterator[tuple[int, Process]]:
+    def listed() -> dict[int, Listed]:
         threads.add(threading.get_ident())
         return from_proc()
 
-    monkeypatch.setattr(process_tree, "_listed", listed)
+    monkeypatch.setattr(orphan_reaper, "listed", listed)
     assert await play(f"{busy}def f(prompt): return 'ready'").said() == "ready"
     assert threading.get_ident() not in threads, "the event loop does not wait for the list of all processes"
     assert threads or sys.platform != "linux"

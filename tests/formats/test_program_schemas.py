@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agenteval_tui.agents.base import AgentRequest
-from agenteval_tui.agents.process import python_answers
-from agenteval_tui.agents.process.protocol import TYPES, EventError, EventReader, request_document
+from agenteval_tui.agents.process import python_conversation
+from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.transcripts.model import Message, ToolCall
 
@@ -59,8 +59,10 @@ def test_events_fit_their_schema_and_are_read() -> None:
     for event in EVENTS:
         validator.validate(event)
         assert reader.read(event)
-    assert {event["type"] for event in EVENTS} == set(TYPES) == set(python_answers.EVENTS)
-    assert {one["properties"]["type"]["const"] for one in schema("agent-event")["oneOf"]} == set(TYPES)
+    assert {event["type"] for event in EVENTS} == set(python_conversation.EVENTS)
+    assert {one["properties"]["type"]["const"] for one in schema("agent-event")["oneOf"]} == set(
+        python_conversation.EVENTS
+    )
 
 
 @pytest.mark.parametrize("value", NO_EVENTS)

@@ -58,25 +58,28 @@ class Secrets:
 
     def __init__(self, setup: AgentSetup) -> None:
         self._setup = setup
-        self._known: tuple[Mapping[str, Any], frozenset[str]] | None = None
-        self._made: tuple[frozenset[str], TranscriptRedactor] = (frozenset(), TranscriptRedactor())
+        # Of the last configuration and of the last request: nearly all runs of an agent have the same.
+        self._of_config: tuple[Mapping[str, Any], frozenset[str]] | None = None
+        self._redactor: tuple[frozenset[str], TranscriptRedactor] = (frozenset(), TranscriptRedactor())
 
     def of(
         self, config: Mapping[str, Any], key: str, headers: Mapping[str, str], query: Mapping[str, str], url: str
     ) -> TranscriptRedactor:
         """For a request of this configuration, with what was filled into its headers, parameters and address."""
-        if self._known is None or (self._known[0] is not config and self._known[0] != config):
+        if self._of_config is None or (self._of_config[0] is not config and self._of_config[0] != config):
             setup = self._setup
-            found = {
-                *secrets_of(config, setup.env, setup.base_dir, trusted=setup.trusted),
-                *secrets_of(setup.written, setup.env, setup.base_dir, trusted=setup.trusted),
-            }
-            self._known = config, frozenset(found)
+            # As the suite has it, and with its variables filled in: what was written may be a key by itself.
+            both = [
+                secrets_of(each, setup.env, setup.base_dir, trusted=setup.trusted) for each in (config, setup.written)
+            ]
+            self._of_config = config, frozenset().union(*both)
+        # A template may have put a secret of the test into what is sent.
         sent = secrets_of({"key": key, "headers": headers, "query": query, "url": url}, {})
-        secrets = self._known[1].union(sent)
-        if self._made[0] != secrets:
-            self._made = secrets, TranscriptRedactor(secrets)
-        return self._made[1]
+        secrets = self._of_config[1].union(sent)
+        # Making a redactor takes longer than asking whether it is the same.
+        if self._redactor[0] != secrets:
+            self._redactor = secrets, TranscriptRedactor(secrets)
+        return self._redactor[1]
 
 
 def api_key(setup: AgentSetup, name: str) -> str:
@@ -86,11 +89,8 @@ def api_key(setup: AgentSetup, name: str) -> str:
     except AgentevalError as error:
         raise NoWayError(ErrorMapper("").told("auth", error.what, error.fix)) from None
     if name and not key:
-        server = ErrorMapper("")
-        message = f"the environment variable {name} is not set"
-        raise NoWayError(
-            server.failed("auth", ErrorCode.KEY_MISSING, message, f"set {name} to the server's key", variable=name)
-        )
+        message, fix = f"the environment variable {name} is not set", f"set {name} to the server's key"
+        raise NoWayError(ErrorMapper("").failed("auth", ErrorCode.KEY_MISSING, message, fix, variable=name))
     return key
 
 
@@ -107,12 +107,12 @@ def make_client(
     option: str = "base_url",
     usual: str = "",
 ) -> HttpClient:
-    """The way to the server at `url`. The options' own headers come before those that carry the key.
+    """The way to the server at `url`. Of equal names, the headers that carry the key win over those of the options.
 
     Raises `NoWayError`.
     """
-    sent = {name.lower(): value for name, value in options.headers.items()}
-    sent.update({name.lower(): value for name, value in headers.items()})
+    # Names of headers have no case: `Authorization` in the options and ours would both be sent.
+    sent = {name.lower(): value for name, value in [*options.headers.items(), *headers.items()]}
     redactor = secrets.of(config, key, sent, options.query, url)
     server = ErrorMapper(without_credentials(url), key_name, redactor, option, usual)
     try:

@@ -88,10 +88,12 @@ def _excepted(host: str, port: int, no_proxy: str) -> bool:
     """Whether `NO_PROXY` names the host: a host and all below it, `.domain`, `*.domain`, an address, a network
     (10.0.0.0/8), each also with a port; or `*`."""
     name = host.rstrip(".").lower()
-    for entry in (entry_text.strip().lower() for part in no_proxy.split(",") for entry_text in part.split()):
+    # Commas separate the entries; some programs also take spaces.
+    for entry in no_proxy.lower().replace(",", " ").split():
         pattern = entry.partition("://")[2] or entry
         if pattern == "*" or _same_address(name, pattern.strip("[]")):
             return True
+        # The colons of an address of IPv6 without brackets are no port's.
         bare, colon, last = pattern.rpartition(":")
         if colon and last.isdigit() and (bare.startswith("[") or ":" not in bare):
             if int(last) != port:

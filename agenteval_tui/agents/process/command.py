@@ -98,24 +98,16 @@ class OutputReader:
     def __init__(self, form: Literal["auto", "jsonl", "text"], limit: int) -> None:
         self._form = form
         self._limit = limit
-        self._size = 0
-        self._tail = ""
+        self.read = 0
+        """Bytes of output that came."""
+        self.last_words = ""
+        """The end of an output that is a text: many programs print there what went wrong."""
         self._number = 0
         self._begin = bytearray()  # the output before its form was known
         self._in_object = False  # its first line starts with {, and is not complete
         self._lines = LineSplitter()
         self._events = EventReader()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-
-    @property
-    def read(self) -> int:
-        """Bytes of output that came."""
-        return self._size
-
-    @property
-    def last_words(self) -> str:
-        """The end of an output that is a text: many programs print there what went wrong."""
-        return self._tail
 
     @property
     def is_text(self) -> bool:
@@ -129,8 +121,8 @@ class OutputReader:
 
     def feed(self, data: bytes) -> list[AgentEvent]:
         """The events in the next bytes. Raises `OutputError`."""
-        self._size += len(data)
-        if self._size > self._limit:
+        self.read += len(data)
+        if self.read > self._limit:
             raise OutputError(f"it wrote more than {self._limit / 1e6:g} MB", "raise `max_reply_mb`, or make it brief")
         if self._form == "auto":
             self._begin += data
@@ -148,7 +140,7 @@ class OutputReader:
             self._decide(final=True)
             data, self._begin = bytes(self._begin), bytearray()
             # `feed` counts these bytes again.
-            self._size -= len(data)
+            self.read -= len(data)
             return [*self.feed(data), *self.end()]
         if self._form == "text":
             return self._text(self._decoder.decode(b"", final=True))
@@ -169,7 +161,7 @@ class OutputReader:
         return self._form != "auto"
 
     def _text(self, text: str) -> list[AgentEvent]:
-        self._tail = (self._tail + text)[-_TAIL:]
+        self.last_words = (self.last_words + text)[-_TAIL:]
         return [TextDelta(text)] if text else []
 
     def _read(self, lines: list[bytes], last: bool = False) -> list[AgentEvent]:

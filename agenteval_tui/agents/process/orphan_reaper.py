@@ -1,11 +1,10 @@
 """A process that outlives ours for a moment: when ours is killed, it ends the programs that ours had started.
 
 It is started as a script, so it imports nothing but the standard library. Its standard input is a pipe that only our
-process writes to: lines that say what is there (`+`) or gone (`-`): `group PID`, `tree PID`,
-`start MARK` or `folder PATH`. At the
-pipe's end our process is gone, however that happened. A group is ended whole; of a tree, which shares the group of a
-terminal, a program with all that it started; so is what has a mark in its environment; a folder is
-removed.
+process writes to: lines that say what is there (`+`) or gone (`-`): `group PID`, `tree PID`, `start MARK` or
+`folder PATH`. At the pipe's end our process is gone, however that happened. Then each group is ended whole. A tree,
+which shares the group of a terminal, is a program with all that it started; so is what has a mark in its environment.
+A folder is removed.
 """
 
 from __future__ import annotations
@@ -16,11 +15,15 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 GRACE_S = 1.0
 """How long programs that are told to end may take; then they are killed."""
-_PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=")
+_PROC = Path("/proc")
+_PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=,lstart=")
+_PS_S = 5.0
 
 
 def main() -> None:
@@ -77,13 +80,13 @@ def send(groups: set[int], single: set[int], number: int) -> bool:
     return there
 
 
-def below(roots: set[int]) -> set[int]:
-    """All that these processes started, and what those started."""
-    parents = listed()
+def below(roots: set[int], processes: dict[int, Listed] | None = None) -> set[int]:
+    """All that these processes started, and what those started, among the `listed` ones."""
+    processes = listed() if processes is None else processes
     pids: set[int] = set()
     new = set(roots)
     while new:
-        new = {pid for pid, parent in parents.items() if parent in new} - pids
+        new = {pid for pid, process in processes.items() if process.parent in new} - pids
         pids |= new
     return pids
 
@@ -117,31 +120,46 @@ def living(pids: set[int]) -> set[int]:
     return pids & listed().keys() if pids else pids
 
 
-def listed() -> dict[int, int]:
-    """The living processes, each with its parent."""
-    parents = {}
-    proc = Path("/proc")
-    if (proc / "self/stat").exists():
-        for entry in proc.iterdir():
-            if not entry.name.isdecimal():
-                continue
-            try:
+class Listed(NamedTuple):
+    """A living process: the number of its parent, and when it started. The system gives the number of an ended process
+    to a new one."""
+
+    parent: int
+    started: str
+
+
+def listed() -> dict[int, Listed]:
+    """The living processes, by their numbers; {} where the system has no list."""
+    return from_proc() if (_PROC / "self/stat").exists() else from_ps()
+
+
+def from_proc() -> dict[int, Listed]:
+    """As Linux lists them."""
+    processes = {}
+    for entry in _PROC.iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError, ValueError, IndexError):  # it has just ended
                 # The name in parentheses may have any characters.
-                state, parent = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:2]
-            except (OSError, ValueError):
-                continue
-            if state not in (b"Z", b"X"):
-                parents[int(entry.name)] = int(parent)
-        return parents
+                state, parent, *rest = (entry / "stat").read_bytes().rpartition(b")")[2].split()
+                if state not in (b"Z", b"X"):
+                    # The 22nd field of the line: when it started, in ticks since the machine did.
+                    processes[int(entry.name)] = Listed(int(parent), rest[17].decode())
+    return processes
+
+
+def from_ps() -> dict[int, Listed]:
+    """As other systems list them."""
+    processes = dict[int, Listed]()
     try:
-        done = subprocess.run(_PS, capture_output=True, stdin=subprocess.DEVNULL, timeout=5, check=True)  # noqa: S603
+        done = subprocess.run(_PS, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PS_S, check=True)  # noqa: S603 - the system's own program
     except (OSError, subprocess.SubprocessError):
-        return parents
-    for line in done.stdout.split(b"\n"):
-        words = line.split()
-        if len(words) >= 3 and not words[2].startswith(b"Z"):
-            parents[int(words[0])] = int(words[1])
-    return parents
+        return processes
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        with suppress(ValueError):
+            pid, parent, state, *started = line.split()
+            if not state.startswith("Z"):
+                processes[int(pid)] = Listed(int(parent), " ".join(started))
+    return processes
 
 
 if __name__ == "__main__":

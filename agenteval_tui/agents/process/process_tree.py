@@ -5,17 +5,15 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from agenteval_tui.agents.process import orphan_reaper
+
 _PROC = Path("/proc")
-_PS = ("/bin/ps", "-A", "-o", "pid=,ppid=,stat=,lstart=")
-_PS_S = 5.0
 _CAUGHT = re.compile(r"^SigCgt:\t([0-9a-f]+)$", re.MULTILINE)
 _PSS = re.compile(r"^Pss:\s+(\d+) kB", re.MULTILINE)
 
@@ -35,16 +33,8 @@ class Process(Struct, frozen=True):
 def descendants(roots: Iterable[int]) -> set[Process]:
     """The living processes that these processes (their numbers) started, and all that those started. A process whose
     parent has ended has no known ancestor, and is not found. Without a list of processes, there are none."""
-    children: defaultdict[int, list[Process]] = defaultdict(list)
-    for parent, process in _listed():
-        children[parent].append(process)
-    processes: set[Process] = set()
-    waiting = list(roots)
-    while waiting:
-        new = set(children.pop(waiting.pop(), ())) - processes
-        processes |= new
-        waiting += [process.pid for process in new]
-    return processes
+    processes = orphan_reaper.listed()
+    return {Process(pid, processes[pid].started) for pid in orphan_reaper.below(set(roots), processes)}
 
 
 class Footprint(Struct, frozen=True):
@@ -58,11 +48,11 @@ class Footprint(Struct, frozen=True):
 
 def footprint(pid: int) -> Footprint:
     """What a process, and all that it started, takes now."""
-    parents = {process.pid: parent for parent, process in _listed()}
-    pids = [descendant.pid for descendant in descendants([pid])]
+    processes = orphan_reaper.listed()
+    pids = orphan_reaper.below({pid}, processes)
     names = {number: _read(number, "comm").strip() for number in (pid, *pids)}
     levels = sum(
-        names[pid].startswith("agenteval-") and names[pid] != names.get(parents.get(pid, 0), "") for pid in pids
+        names[each].startswith("agenteval-") and names[each] != names.get(processes[each].parent, "") for each in pids
     )
     sizes = [match.group(1) for pid in pids if (match := _PSS.search(_read(pid, "smaps_rollup")))]
     return Footprint(len(pids), levels, sum(map(int, sizes)) / 1024 if sizes or not pids else None)
@@ -109,34 +99,4 @@ def _read(pid: int, name: str) -> str:
 
 def living(processes: Iterable[Process]) -> set[Process]:
     """Those of these processes that have not ended."""
-    return set(processes) & {process for _, process in _listed()}
-
-
-def _listed() -> Iterator[tuple[int, Process]]:
-    """All living processes, each with its parent."""
-    return from_proc() if (_PROC / "self/stat").exists() else from_ps()
-
-
-def from_proc() -> Iterator[tuple[int, Process]]:
-    """As Linux lists them: (parent, process)."""
-    for entry in _PROC.iterdir():
-        if entry.name.isdecimal():
-            with suppress(OSError, ValueError, IndexError):  # it has just ended
-                # The name in parentheses may have any characters.
-                state, parent, *rest = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-                if state not in (b"Z", b"X"):
-                    # The 22nd field of the line: when it started, in ticks since the machine did.
-                    yield int(parent), Process(int(entry.name), rest[17].decode())
-
-
-def from_ps() -> Iterator[tuple[int, Process]]:
-    """As other systems list them: (parent, process)."""
-    try:
-        done = subprocess.run(_PS, capture_output=True, stdin=subprocess.DEVNULL, timeout=_PS_S, check=True)  # noqa: S603 - the system's own program
-    except (OSError, subprocess.SubprocessError):
-        return
-    for line in done.stdout.decode("utf-8", "replace").splitlines():
-        with suppress(ValueError):
-            pid, parent, state, *started = line.split()
-            if not state.startswith("Z"):
-                yield int(parent), Process(int(pid), " ".join(started))
+    return set(processes) & {Process(pid, process.started) for pid, process in orphan_reaper.listed().items()}

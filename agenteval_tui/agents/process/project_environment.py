@@ -74,24 +74,19 @@ def project_environment(
     holder = _code_folder(targets, folder, path, around)
     packages = list(_packages_of(targets, folder))
     code = [*packages, *([] if holder is None else [holder])]
-    folders = _unique([*(place for place_of_code in code for place in _own_folders(place_of_code, around)), *around])
-    if interpreter:
-        chosen = named_interpreter(interpreter, folder)
-    else:
-        chosen = find_interpreter(folders, os.environ)
-    sources = [place for place_of_code in folders for place in _sources(place_of_code)]
-    roots = [
-        place_of_code for place_of_code in folders if any((place_of_code / name).is_file() for name in PROJECT_FILES)
-    ]
+    # The folders of the code come before those around the suite: code in another project of a repository needs the
+    # packages of that project.
+    own = [above for place in code for above in search_folders(place) if above not in around]
+    folders = _unique([*own, *around])
+    chosen = named_interpreter(interpreter, folder) if interpreter else find_interpreter(folders, os.environ)
+    sources = [source for project in folders for source in _sources(project)]
+    roots = [project for project in folders if any((project / name).is_file() for name in PROJECT_FILES)]
     around_package = [import_root(folder / "__init__.py")] if (folder / "__init__.py").is_file() else []
     # What the suite names comes before what is found, and the project's own folders before its environment's packages:
     # a module beside the suite hides an installed one, as with `python -m`.
     first = _unique([*path, *([holder] if holder is not None else ()), *around_package, *sources, *chosen.packages])
-    last = [
-        place_of_code
-        for place_of_code in _unique([*roots, *_members(folders, around[-1]), *packages])
-        if place_of_code not in first and place_of_code != folder
-    ]
+    later = _unique([*roots, *_members(folders, around[-1]), *packages])
+    last = [place for place in later if place not in first and place != folder]
     return ProjectEnvironment(
         folder,
         interpreter=chosen,
@@ -112,12 +107,10 @@ def _code_folder(targets: Iterable[str], folder: Path, path: Sequence[Path], aro
             continue
         if name.file:
             place: Path | None = import_root((folder / name.file).resolve())
+        elif any(_has(before, name.module) for before in (folder, *path)):
+            continue
         else:
-            place = (
-                None
-                if any(_has(place_before, name.module) for place_before in (folder, *path))
-                else _holder(name.module, around)
-            )
+            place = _holder(name.module, around)
         if place is not None and place != folder:
             return place
     return None
@@ -142,26 +135,16 @@ def _packages_of(targets: Iterable[str], folder: Path) -> Iterator[Path]:
             yield place
 
 
-def _own_folders(code: Path, around: Sequence[Path]) -> list[Path]:
-    """The folders of the code that are not around the suite. They come first: code in another project of a repository
-    needs the packages of that project."""
-    return [place for place in search_folders(code) if place not in around]
-
-
 def _unique(places: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(places))
 
 
 def _has(place: Path, module: str) -> bool:
-    base = place.joinpath(*module.split("."))
-    return (
-        base.with_name(base.name + ".py").is_file() or (base / "__init__.py").is_file() or _has_package(place, module)
-    )
-
-
-def _has_package(place: Path, module: str) -> bool:
-    """Whether it has the package that the module is in, which makes the module itself, or has it in a library."""
-    first, dot, _ = module.partition(".")
+    """Whether a module is imported from a folder."""
+    base, (first, dot, _) = place.joinpath(*module.split(".")), module.partition(".")
+    if base.with_name(base.name + ".py").is_file() or (base / "__init__.py").is_file():
+        return True
+    # It has the package that the module is in: that makes the module itself, or has it in a library.
     return bool(dot) and (place / first / "__init__.py").is_file()
 
 
@@ -209,7 +192,9 @@ def _members(folders: Sequence[Path], root: Path) -> Iterator[Path]:
         for table in (_get(tables, "poetry", "dependencies"), _get(tables, "uv", "sources")):
             for entry in table.values() if isinstance(table, dict) else ():
                 named = entry.get("path") if isinstance(entry, dict) else None
-                if isinstance(named, str) and _is_inside(place := (folder / named).resolve(), root):
+                place = (folder / named).resolve() if isinstance(named, str) else root.parent
+                # A path may lead anywhere; only what is in the repository is its own code.
+                if place.is_dir() and place.is_relative_to(root):
                     yield from (*_sources(place), place)
 
 
@@ -229,15 +214,12 @@ def workspace_members(folder: Path, tables: Mapping[str, Any]) -> Iterator[Path]
                 yield member
 
 
-def _is_inside(place: Path, root: Path) -> bool:
-    return place.is_dir() and place.is_relative_to(root)
-
-
 def _sources(folder: Path) -> list[Path]:
     """The folders of a project that hold its packages, besides its own: `src`, and what its settings name."""
     names: list[Any] = ["src"]
     if (folder / "pyproject.toml").is_file():
         tables = tables_of(folder)
+        # Each tool that builds packages has its own setting for where they are.
         packages = _get(tables, "setuptools", "package-dir")
         names += [packages.get("")] if isinstance(packages, dict) else []
         names += _list(_get(tables, "setuptools", "packages", "find", "where"))

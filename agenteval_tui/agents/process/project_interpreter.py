@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 
@@ -96,8 +97,6 @@ def named_interpreter(named: str, folder: Path) -> Interpreter:
     program = folder / Path(path).expanduser()
     if program.is_dir() and _is_environment(program):
         return _of_prefix(program, "option", "`python`", (folder,))
-    prefix = program.parent.parent
-    version = _version(prefix, program)
     if program.is_dir():
         raise AgentevalError(
             f"`python` names the folder {program}, which is not a virtual environment",
@@ -108,46 +107,41 @@ def named_interpreter(named: str, folder: Path) -> Interpreter:
             f"`python` names {program}, which does not exist",
             fix=f"correct the path, which starts at {folder}; without `python`, the project's environment is used",
         )
-    _check(program, prefix, version, "`python`", (folder,))
-    return Interpreter(named, "option", "`python`", version, prefix if _is_environment(prefix) else None)
+    return _checked(named, program, "option", "`python`", (folder,))
 
 
 def tool_of(folders: Sequence[Path]) -> Tool | None:
     """What manages the environment of the project, as its files say; None: none does."""
     for folder in folders:
-        project = toml_of(folder / "pyproject.toml")
-        tables = project.get("tool")
-        tables = tables if isinstance(tables, dict) else {}
-        has = {path for path in _MARKS if (folder / path).exists()}
-        # Lock files first: a project may have settings for several tools, and the lock is of the one that is used.
-        if "uv.lock" in has:
-            return Tool("uv", folder, "uv sync")
-        if "poetry.lock" in has or "poetry" in tables:
-            return Tool("poetry", folder, "poetry install")
-        if "Pipfile" in has:
-            return Tool("pipenv", folder, "pipenv install")
-        if "pdm.lock" in has or "pdm" in tables:
-            return Tool("pdm", folder, "pdm install")
-        if "pixi.toml" in has or "pixi" in tables:
-            return Tool("pixi", folder, "pixi install")
-        if "environment.yml" in has or "environment.yaml" in has:
-            file = "environment.yml" if "environment.yml" in has else "environment.yaml"
-            return Tool("conda", folder, f"conda env create -f {file}")
-        if "uv" in tables:
-            return Tool("uv", folder, "uv sync")
-        if "hatch.toml" in has or (isinstance(tables.get("hatch"), dict) and "envs" in tables["hatch"]):
-            return Tool("hatch", folder, "hatch env create")
-        if "requirements.txt" in has:
-            return Tool("pip", folder, "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt")
-        if project or "setup.py" in has:
-            return Tool("pip", folder, "python3 -m venv .venv && .venv/bin/pip install -e .")
+        tables = tables_of(folder)
+        for name, marks, install in _SIGNS:
+            mark = next((mark for mark in marks if _has_mark(folder, tables, mark)), None)
+            if mark is not None:
+                return Tool(name, folder, install.format(mark))
     return None
 
 
-_MARKS = (
-    *("uv.lock", "poetry.lock", "Pipfile", "pdm.lock", "pixi.toml", "environment.yml", "environment.yaml"),
-    *("hatch.toml", "requirements.txt", "setup.py"),
+# Lock files first: a project may have settings for several tools, and the lock is of the one that is used. In brackets:
+# a table below `tool` in pyproject.toml.
+_SIGNS = (
+    ("uv", ("uv.lock",), "uv sync"),
+    ("poetry", ("poetry.lock", "[poetry]"), "poetry install"),
+    ("pipenv", ("Pipfile",), "pipenv install"),
+    ("pdm", ("pdm.lock", "[pdm]"), "pdm install"),
+    ("pixi", ("pixi.toml", "[pixi]"), "pixi install"),
+    ("conda", ("environment.yml", "environment.yaml"), "conda env create -f {}"),
+    ("uv", ("[uv]",), "uv sync"),
+    ("hatch", ("hatch.toml", "[hatch.envs]"), "hatch env create"),
+    ("pip", ("requirements.txt",), "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"),
+    ("pip", ("pyproject.toml", "setup.py"), "python3 -m venv .venv && .venv/bin/pip install -e ."),
 )
+
+
+def _has_mark(folder: Path, tables: Mapping[str, Any], mark: str) -> bool:
+    if not mark.startswith("["):
+        return (folder / mark).exists()
+    table, _, inner = mark.strip("[]").partition(".")
+    return inner in _table(tables, table) if inner else table in tables
 
 
 # Environments
@@ -170,9 +164,8 @@ def _of_prefix(prefix: Path, source: str, place: str, folders: Sequence[Path]) -
         windows = (prefix / "Scripts").is_dir() or (prefix / "python.exe").is_file()
         what = "was made on Windows" if windows else "has no bin/python"
         raise AgentevalError(f"the environment {prefix} {what}", fix=_remedy(folders))
-    version = _version(prefix, program)
-    _check(program, prefix, version, place, folders)
-    return Interpreter(str(program), source, place, version, prefix)
+    # A variable may name a folder that has a Python and doesn't look like an environment: the user says that it is one.
+    return replace(_checked(str(program), program, source, place, folders), prefix=prefix)
 
 
 _VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT")
@@ -186,8 +179,11 @@ def _remedy(folders: Sequence[Path]) -> str:
     return f"{make}, or name another Python in the agent: `python: PATH`"
 
 
-def _check(program: Path, prefix: Path, version: str, place: str, folders: Sequence[Path]) -> None:
-    """Raises `AgentevalError` where this Python can't run here."""
+def _checked(named: str, program: Path, source: str, place: str, folders: Sequence[Path]) -> Interpreter:
+    """The interpreter of this program, which is started by the name `named`. Raises `AgentevalError` where it can't run
+    here."""
+    prefix = program.parent.parent
+    version = _version(prefix, program)
     if not program.exists():
         raise AgentevalError(
             f"the Python of {prefix} is gone: {program} leads to {os.path.realpath(program)}, which does not exist",
@@ -209,6 +205,7 @@ def _check(program: Path, prefix: Path, version: str, place: str, folders: Seque
             f"{program} is Python {version}; agenteval runs code with Python {oldest} or later",
             fix=f"use a newer Python for the project, or name one in the agent: `python: PATH` (found by {place})",
         )
+    return Interpreter(named, source, place, version, prefix if _is_environment(prefix) else None)
 
 
 def _version(prefix: Path, program: Path) -> str:
@@ -344,18 +341,11 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
     named = _text(saved).strip()
     local = folder / "__pypackages__"
     if named:
-        program = Path(named)
-        prefix = program.parent.parent
-        version = _version(prefix, program)
-        _check(program, prefix, version, str(saved), [folder])
-        minor = ".".join(version.split(".")[:2])
-        # PEP 582: packages beside the project, by the version of Python.
-        packages = [path / "lib" for path in sorted(local.glob("*")) if not minor or path.name.startswith(minor)]
-        if _is_environment(prefix):
-            packages = []
-        yield Interpreter(
-            named, "pdm", str(saved), version, prefix if _is_environment(prefix) else None, tuple(packages)
-        )
+        interpreter = _checked(named, Path(named), "pdm", str(saved), [folder])
+        minor = ".".join(interpreter.version.split(".")[:2])
+        # PEP 582: without an environment, packages are beside the project, by the version of Python.
+        beside = [path / "lib" for path in sorted(local.glob("*")) if not minor or path.name.startswith(minor)]
+        yield replace(interpreter, packages=tuple(beside) if interpreter.prefix is None else ())
     if (folder / "pdm.lock").is_file() or "pdm" in tables_of(folder):
         config = _config_home(environ) / "pdm" / "config.toml"
         home = _word(_table(toml_of(config), "venv").get("location"))
@@ -373,13 +363,15 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
 
 def _of_hatch(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
     project = toml_of(folder / "pyproject.toml")
+    # Hatch reads its settings from either file; where both have one, `hatch.toml` wins.
     settings = {**_table(_table(project, "tool"), "hatch"), **toml_of(folder / "hatch.toml")}
     backend = str(_table(project, "build-system").get("build-backend", ""))
     if not settings and not backend.startswith("hatchling"):
         return
-    name = _normalized(str(_table(project, "project").get("name") or ""))
+    name = re.sub(r"[-_.]+", "-", str(_table(project, "project").get("name") or "")).lower()
     # As Hatch names its environments: on macOS and Windows the case of a path says nothing.
-    identity = base64.urlsafe_b64encode(hashlib.sha256(_cased(os.path.realpath(folder)).encode()).digest()).decode()[:8]
+    real = os.path.realpath(folder)
+    identity = _hash(real.casefold() if sys.platform in ("darwin", "win32") else real)
     default = _table(_table(settings, "envs"), "default")
     path = environ.get("HATCH_ENV_TYPE_VIRTUAL_PATH") or _word(default.get("path"))
     user = toml_of(Path(environ.get("HATCH_CONFIG") or _config_home(environ) / "hatch" / "config.toml"))
@@ -389,6 +381,7 @@ def _of_hatch(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]
     parent = _expanded(data) / "env" / "virtual" if data else _data_home(environ) / "hatch" / "env" / "virtual"
     if virtual:
         parent = folder / _expanded(virtual)
+    # The environment `default` has the project's name; with a folder of its own it lies in that at once.
     prefixes = [folder / _expanded(path)] if path else [parent / name / identity / name, parent / name]
     yield from _existing(prefixes, "hatch", str(parent), folder)
 
@@ -436,6 +429,7 @@ def _conda_places(environ: Mapping[str, str]) -> Iterator[Path]:
         roots += [str(Path(prefix).parent.parent) if Path(prefix).parent.name == "envs" else prefix]
     for root in filter(None, roots):
         yield Path(root) / "envs"
+    # Where the installers put conda, for shells in which it was never activated.
     for name in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", ".conda", "opt/miniconda3"):
         yield _home() / name / "envs"
 
@@ -486,6 +480,7 @@ def toml_of(path: Path) -> dict[str, Any]:
 
 
 def _text(path: Path) -> str:
+    """A file's text; "" where there is none, it can't be read, or no person wrote so much."""
     try:
         if not path.is_file() or path.stat().st_size > _MAX_BYTES:
             return ""
@@ -510,15 +505,8 @@ def _word(value: object) -> str:
 
 
 def _hash(text: str) -> str:
+    # Poetry, Pipenv and Hatch all take these eight characters.
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:8]
-
-
-def _cased(path: str) -> str:
-    return path.casefold() if sys.platform in ("darwin", "win32") else path
-
-
-def _normalized(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _escaped(text: str) -> str:

@@ -27,6 +27,7 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
+from agenteval_tui.agents.process.python_conversation import EVENTS
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.document import Count, Document
@@ -39,12 +40,6 @@ from agenteval_tui.transcripts.model_request import RequestPart
 from agenteval_tui.transcripts.possible_figures import LEFT_OUT, duration_in, shown_figure
 from agenteval_tui.transcripts.traceback import traceback_from
 
-TYPES = (
-    *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
-    *("restart", "note", "ready", "agent", "model_request"),
-)
-
-
 OUTPUTS_KEPT = 256 * 1024
 """Characters, as JSON, of what an agent returned beside its answer."""
 
@@ -55,7 +50,7 @@ class EventError(Exception):
 
 def is_event(value: object) -> bool:
     """Whether a JSON value is meant as an event."""
-    return isinstance(value, Mapping) and value.get("type") in TYPES
+    return isinstance(value, Mapping) and value.get("type") in EVENTS
 
 
 class EventReader:
@@ -91,7 +86,7 @@ class EventReader:
         kind = event.get("type")
         read = self._read.get(kind) if isinstance(kind, str) else None
         if read is None:
-            hint = did_you_mean(kind, TYPES, f"types: {', '.join(TYPES)}", quotes="'")
+            hint = did_you_mean(kind, EVENTS, f"types: {', '.join(EVENTS)}", quotes="'")
             problem = "an event has no `type`" if kind is None else f"there is no event of type {kind!r}"
             raise EventError(f"{problem}; {hint}")
         events = read(event)

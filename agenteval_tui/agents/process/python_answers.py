@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_frameworks import Framework, PieceReader
     from agenteval_tui.agents.process.python_message import Event, Figures, Message, Request
 
-EVENTS = (
-    *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
-    *("restart", "note", "ready", "agent", "model_request"),
-)
 OFFERED = ("prompt", "messages", "context", "variables", "config", "test", "repetition", "seed", "run", "turn")
 # What frameworks call the prompt, where it is optional.
 PROMPTS = ("user_prompt", "input", "message", "query", "question", "task", "text")
@@ -279,7 +275,7 @@ class Reader:
         elif isinstance(piece.get("event"), str) and piece["event"].startswith("on_") and "data" in piece:
             self._told_whole = True
             self._stream_event(piece)
-        elif kind in EVENTS and not pieces.is_message(piece):
+        elif kind in conversation.EVENTS and not pieces.is_message(piece):
             self._told_whole = True
             self._raw(piece)
         elif pieces.is_pydantic(piece):
@@ -379,7 +375,7 @@ class Reader:
         if pieces.is_pydantic(value) or pieces.is_message(value) or pieces.is_item(value):
             return True
         return (
-            (isinstance(value, dict) and value.get("type") in EVENTS)
+            (isinstance(value, dict) and value.get("type") in conversation.EVENTS)
             or self._is_result(value)
             or hasattr(value, "raw_item")
         )

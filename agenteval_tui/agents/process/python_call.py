@@ -7,6 +7,7 @@ this process for the kind `function`.
 from __future__ import annotations
 
 import contextlib
+import functools
 import inspect
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any
@@ -50,13 +51,11 @@ def run(
     if isinstance(loaded, targets.Method):
         loaded = objects.bound(loaded, request, target)
     if objects.is_factory(loaded, request.get("config") or ()):
-        gave = objects.make(loaded, request)
-        if inspect.isawaitable(gave):
-            gave = wait(gave)
+        gave = _awaited(objects.make(loaded, request), wait)
         entered = hasattr(gave, "__aenter__") or hasattr(gave, "__enter__")
         # Some agents are context managers as well; those are run as what they are.
         if entered and not objects.is_agent(gave, target, ways=False):
-            runner = _Entered(gave, target)
+            runner = functools.partial(objects.entered, gave, target)
         elif objects.is_agent(gave, target):
             runner, loaded = objects.runner(gave, target), gave
         elif inspect.isclass(loaded):
@@ -64,7 +63,7 @@ def run(
             raise pieces.WrongTarget(problem + ", ".join(objects.WAYS) + ", __call__; " + objects.WANTED)
         else:
             contexts.refuse_option({"_how": how}, target)
-            runner = _Answered(gave)
+            runner = functools.partial(_answered, gave)
     else:
         runner = objects.runner(loaded, target)
     if how.get("factory") is not None:
@@ -76,9 +75,8 @@ def run(
     streamed = False
     mapped = state is not None and bool(how.get("output") or how.get("messages"))
     result: Any = None  # of a stream, where it is mapped
-    open_calls: dict[
-        str, tuple[object, str]
-    ] = {}  # (id, name of the tool), by the id as text: an event of the agent's own may have any value
+    # (id, name of the tool), by the id as text: an event of the agent's own may have any value.
+    open_calls: dict[str, tuple[object, str]] = {}
 
     def telling(event: Event) -> None:
         if event["type"] == "tool_call":
@@ -93,21 +91,19 @@ def run(
     with salvage.watching() as messages, model_requests.watching(tell) as requests:
         try:
             asking = dict(request, _how=how)
-            returned = objects.asked(loaded, request, how, target) if runner is None else runner(asking)
-            if inspect.isawaitable(returned):
-                returned = wait(returned)
+            returned: Any = objects.asked(loaded, request, how, target) if runner is None else runner(asking)
+            returned = _awaited(returned, wait)
             # Only now it shows that it was a factory, as it needs the prompt or the variables to make its agent.
             if runner is None and inspect.isroutine(loaded) and objects.is_agent(returned, target, ways=False):
                 inner = objects.runner(returned, target)  # a factory that takes more
                 assert inner is not None
-                returned = inner(asking)
-                returned = wait(returned) if inspect.isawaitable(returned) else returned
+                returned = _awaited(inner(asking), wait)
             elif runner is None and not objects.takes_context(loaded):
                 contexts.refuse_option(asking, target)
             # The run itself comes last: it has the answer and the usage, which its stream leaves out.
             if hasattr(returned, "stream_events") and hasattr(returned, "to_input_list"):
                 returned = _and_itself(returned, returned.stream_events())  # what openai-agents streams
-            streamed = _streams(returned)
+            streamed = any(hasattr(returned, name) for name in ("__next__", "__anext__", "__aiter__"))
             if mapped and not streamed:
                 returned = {"agenteval_state": objects.result_of(returned)}
             grown = answers.Grown() if runner is None and answers.takes_history(loaded) else None
@@ -146,33 +142,13 @@ def run(
         tell({"type": "error", "kind": "protocol", "message": message, "fix": fix})
 
 
-class _Entered:
-    """Runs what a context manager gives, in it."""
-
-    def __init__(self, context: object, target: str) -> None:
-        self._context = context
-        self._target = target
-
-    def __call__(self, request: Request) -> object:
-        return objects.entered(self._context, request, self._target)
-
-
-class _Answered:
-    """What asks for nothing has answered already."""
-
-    def __init__(self, answer: object) -> None:
-        self._answer = answer
-
-    def __call__(self, request: Request) -> object:
-        return self._answer
+def _answered(answer: object, request: Request) -> object:
+    """What a function gave that asks for nothing: it has answered already."""
+    return answer
 
 
 _MAPPED: Any = object()
 """A state was among the pieces, and is mapped already."""
-
-
-def _streams(returned: object) -> bool:
-    return any(hasattr(returned, name) for name in ("__next__", "__anext__", "__aiter__"))
 
 
 def _awaited(result: object, wait: Wait) -> object:

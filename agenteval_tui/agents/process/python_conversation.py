@@ -20,6 +20,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Call, Event, Figures, Item, Message, Part
 
+EVENTS = (
+    *("text", "reasoning", "tool_call", "tool_result", "message_end", "usage", "done", "error"),
+    *("restart", "note", "ready", "agent", "model_request"),
+)
+"""The types of events that an agent may give (docs/schemas/agent-event.json)."""
+
 
 class Conversation:
     """`messages`: those that the agent was asked with ({"role", "content"}), which a framework may give back."""

@@ -224,7 +224,7 @@ def _takes_settings(factory: Any, parameter: inspect.Parameter) -> bool:
     return not isinstance(kind, type) or issubclass(kind, dict) or kind.__module__ in ("typing", "collections.abc")
 
 
-async def entered(context: Any, request: Request, target: str) -> AsyncIterator[object]:
+async def entered(context: Any, target: str, request: Request) -> AsyncIterator[object]:
     """Run what a context manager gives, in it. All in one task, as the scopes of anyio want it."""
     if hasattr(context, "__aenter__"):
         async with context as agent:

@@ -170,7 +170,7 @@ def _depth(line: str) -> int:
 
 def _read(block: _Block, line: str, row: str, folder: str) -> None:
     if block.raised:
-        if row and block.raised and not line.startswith(" ") and block.lines < _MOST_LINES:
+        if row and not line.startswith(" ") and block.lines < _MOST_LINES:
             block.message += f"\n{row}"
             block.lines += 1
         return
