@@ -327,7 +327,8 @@ class Note(Struct, frozen=True, omit_defaults=True):
     name). unread_calls: calls that could not be read (why). unknown_requests: what models were asked is not known (no
     transcript says it with a note). after_answer: what a model said last is not in the messages of the graph's state,
     which have an answer (the field of the state that it is in, or "no field"). not_in_state: the same, where they have
-    none. after_hook: a hook after the run failed (how).
+    none. answer_is_call: the last answer of its model, which is the run's, has calls (of which tools) and no text.
+    not_printed: the program printed nothing of that answer. after_hook: a hook after the run failed (how).
     """
 
     code: str
@@ -369,6 +370,10 @@ _NOTES = {
     "(`output: FIELD` takes another field for the answer)",
     "not_in_state": "its answer is not known: its state has no message with it; what a model said last is in {what} "
     "(`output: FIELD` takes another field for the answer)",
+    "answer_is_call": "its model's last answer is a call of {what}, without a text (`answer: printed` takes what the "
+    "program prints for its answer)",
+    "not_printed": "its answer is what its model said last, and the program printed nothing of it (`answer: printed` "
+    "takes what it prints)",
     "format_without_calls": "its tool calls are not known: this file of {what} has none",
     "unread_calls": "some of its tool calls are not known: {what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",

@@ -456,6 +456,30 @@ async def test_a_loop_that_ends_for_want_of_a_second_question_has_answered(
         assert [note.code for note in transcript.notes] == ["input_ended"]
 
 
+@pytest.mark.parametrize(
+    ("program", "code", "what"),
+    [
+        ("print('**Shop**', answer('Where is it?').upper().replace(' ', chr(10)))\n", "", ""),
+        ("answer('Where is it?')\nprint('Saved.')\n", "not_printed", ""),
+        (
+            "ask([{'role': 'user', 'content': 'Where is it?'}])\nprint('It is shipped.')\n",
+            "answer_is_call",
+            "get_order",
+        ),
+    ],
+)
+async def test_an_answer_of_the_model_that_the_program_does_not_give_is_noted(
+    server: ScriptedServer, tmp_path: Path, program: str, code: str, what: str
+) -> None:
+    config = command(tmp_path, answer="model")
+    (tmp_path / "agent.py").write_text(LOOP + program)
+    transcript, _ = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}, "Where is it?")
+    assert transcript.error is None
+    assert [(note.code, note.what) for note in transcript.notes] == ([(code, what)] if code else [])
+    printed, _ = await run({**config, "answer": "printed"}, tmp_path, {"OPENAI_BASE_URL": server.url}, "Where is it?")
+    assert printed.notes == ()
+
+
 async def test_runs_at_the_same_time_are_told_apart(server: ScriptedServer, tmp_path: Path) -> None:
     agent = make_agent(
         "a", command(tmp_path), base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED

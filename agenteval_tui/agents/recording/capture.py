@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -24,6 +25,7 @@ from agenteval_tui.agents.base import (
     Noted,
     ReadsFiles,
     Seen,
+    TextDelta,
     UsageReported,
 )
 from agenteval_tui.agents.options import AgentOptions
@@ -102,6 +104,7 @@ class CapturingAgent:
                 proxy.alone = session
             captured = self._request(request, proxy, session)
             usage: list[UsageReported] = []
+            printed: list[str] = []
             counted: set[int] = set()
             has_ended = False
             events = _watched(self._inner.run(captured), session)
@@ -113,7 +116,7 @@ class CapturingAgent:
                     elif isinstance(event, Done | Failed):
                         if isinstance(event, Done):
                             await session.settle()
-                        ended, has_ended = self._ended(request, session, usage, event, counted), True
+                        ended, has_ended = self._ended(request, session, usage, event, counted, "".join(printed)), True
                         with suppress(AgentevalError):  # `close` says it
                             await asyncio.to_thread(self._keep)
                         # The requests come before the last event: nobody reads what comes after it.
@@ -121,6 +124,8 @@ class CapturingAgent:
                             yield last
                         return
                     else:
+                        if isinstance(event, TextDelta) and self._answers:
+                            printed.append(event.text)
                         if isinstance(event, Seen):  # paid for by now, whatever becomes of the run
                             for used in self._used_by_now(request, session, counted):
                                 yield used
@@ -257,6 +262,7 @@ class CapturingAgent:
         usage: list[UsageReported],
         end: Done | Failed,
         counted: set[int],
+        printed: str,
     ) -> list[AgentEvent]:
         used = self._used_by_now(request, session, counted)
         exchanges = session.exchanges()
@@ -280,6 +286,8 @@ class CapturingAgent:
             # A loop of questions and answers, which ends so for want of a second question.
             events.append(Noted(Note("input_ended", end.error.message)))
             end = Done()
+        if self._answers and isinstance(end, Done):
+            events += [Noted(note) for note in _notes_of_answer(transcript, printed)]
         if isinstance(end, Failed) and session.unreached:
             end = replace(end, error=replace(end.error, fix=_UNREACHED_REMEDY.format(session.unreached)))
         if isinstance(end, Done):
@@ -323,6 +331,28 @@ def _has_answered(error: RunError, transcript: Transcript) -> bool:
     """Whether a program only ended because there was no more input, when its model had given an answer."""
     last = transcript.messages[-1] if transcript.messages else None
     return error.code == ErrorCode.INPUT_ENDED and last is not None and last.role == "assistant" and bool(last.content)
+
+
+def _notes_of_answer(transcript: Transcript, printed: str) -> Iterator[Note]:
+    """What a person would miss who reads only what the program printed, or only what its model said last."""
+    last = transcript.messages[-1] if transcript.messages else None
+    if last is None or last.role != "assistant":
+        return
+    if not last.content.strip():
+        if last.tool_calls:
+            yield Note(
+                "answer_is_call",
+                ", ".join(dict.fromkeys(transcript.tool_calls[number].name for number in last.tool_calls)),
+            )
+        return
+    # A program may lay its answer out anew, and print more around it.
+    words = set(_WORD.findall(last.content.lower()))
+    text = "".join(printed.lower().split())
+    if words and 2 * sum(word in text for word in words) < len(words):
+        yield Note("not_printed", "")
+
+
+_WORD = re.compile(r"\w{3,}")
 
 
 def usage_of(exchanges: Iterable[Exchange], price: Cost | None) -> list[AgentEvent]:
