@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import time
 import uuid
 from pathlib import Path
 
@@ -97,3 +98,18 @@ def test_a_long_line_is_looked_through_once() -> None:
     # Else this takes as long as the square of it, which is days.
     assert not is_only_noted("x" * 5_000_000)
     assert is_only_noted("agent.py:3: DeprecationWarning: old\n  code()\n")
+
+
+async def test_a_process_that_has_just_ended_can_be_asked_where_it_is(tmp_path: Path) -> None:
+    program = await start(["sleep", "600"], cwd=tmp_path, env=os.environ, permission=ALLOWED)
+    os.kill(program.pid, signal.SIGKILL)
+    # Without the event loop, which would note its end; on some versions of Python a thread takes its exit code.
+    for _ in range(200):
+        try:
+            os.kill(program.pid, 0)
+        except ProcessLookupError:
+            break
+        time.sleep(0.01)
+    assert program.returncode is None
+    program.interrupt(signal.SIGQUIT, alone=True)
+    assert await program.exited()

@@ -190,7 +190,9 @@ class Program:
         if self.returncode is not None:
             return
         if alone:
-            os.kill(self.pid, number)
+            # It may have ended, and the loop does not know it yet.
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
         else:
             kill_group(self.pid, number)
 
