@@ -82,6 +82,7 @@ class OutputError(Exception):
         self.cut_off = cut_off
 
 
+_BY_HAND = "run it by hand with the same input; `agenteval docs agents` describes it"
 _READ_ON = (
     "it asked “{}”, and a run can't answer: pass the answer as an option or a variable. A program that reads its "
     "questions in a loop needs `capture: model` and `answer: model`"
@@ -331,42 +332,39 @@ class CommandAgent:
             # How it ended says more than half a line at its end.
             broken = error.cut_off and await program.exited(GRACE_S) and program.returncode != 0
             if not broken:
-                yield Failed(RunError.told("protocol", self._said(f"{name}: {error}", program, options), error.fix))
+                sentence = with_last_words(f"{name}: {error}", program.stderr, self._env(options))
+                yield Failed(RunError.told("protocol", sentence, error.fix))
                 return
-        if program.returncode != 0:
-            message = f"{name} {exit_description(program.returncode)}"
-            env, words = self._env(options), program.stderr.strip()
-            if is_only_noted(words):
-                words = reader.last_words or words
-            usual = "run it by hand with the same input; `agenteval docs agents` describes it"
-            # A traceback says more than the last lines of standard error, and causes are grouped by it.
-            traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
-            remedy = await asyncio.to_thread(self._remedy, words, traceback, options)
-            if traceback is None:
-                message = with_last_words(message, words, env)
-            else:
-                message = without_secrets(f"{message}: {raised_words(traceback)}", env)
-            read_on = traceback is not None and traceback.exceptions[0].type == "EOFError"
-            if (traceback is None or read_on) and (question := pending_question(reader.last_words, env)):
-                usual = _READ_ON.format(question)
-            fix = remedy or remedy_for(program.returncode, usual)
-            code = ErrorCode.INPUT_ENDED if read_on else ErrorCode.EXIT
-            failure = RunError.told("program", message, fix, code, status=program.returncode)
-            yield Failed(replace(failure, traceback=traceback))
-        elif spoke:
+        if program.returncode == 0 and spoke:
             if reader.is_text:
                 yield Noted(Note(TEXT_ONLY, "standard output"))
             yield Done()
+            return
+        env, words = self._env(options), program.stderr
+        if program.returncode != 0:
+            sentence = f"{name} {exit_description(program.returncode)}"
+            # Programs that only warn on standard error say on standard output what went wrong.
+            words = reader.last_words or words if is_only_noted(words.strip()) else words
         else:
             sentence = f"{name} printed {'nothing' if not reader.read else 'no answer'}"
-            message, env = self._said(sentence, program, options), self._env(options)
-            # Many programs only print what they caught, and end as if all were well.
-            traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
-            remedy = await asyncio.to_thread(self._remedy, program.stderr, traceback, options)
-            if traceback is not None:
-                message = without_secrets(f"{sentence}: {raised_words(traceback)}", env)
+        # A traceback says more than the last lines of standard error, and causes are grouped by it. Also where the
+        # program ended as if all were well: many only print what they caught.
+        traceback = traceback_in(without_secrets(program.stderr, env), str(self._folder(options)))
+        remedy = await asyncio.to_thread(self._remedy, words, traceback, options)
+        if traceback is None:
+            message = with_last_words(sentence, words, env)
+        else:
+            message = without_secrets(f"{sentence}: {raised_words(traceback)}", env)
+        if program.returncode == 0:
             failure = RunError.told("protocol", message, remedy or _NO_ANSWER, ErrorCode.NO_ANSWER)
-            yield Failed(replace(failure, traceback=traceback))
+        else:
+            read_on = traceback is not None and traceback.exceptions[0].type == "EOFError"
+            question = pending_question(reader.last_words, env) if traceback is None or read_on else ""
+            usual = _READ_ON.format(question) if question else _BY_HAND
+            fix = remedy or remedy_for(program.returncode, usual)
+            code = ErrorCode.INPUT_ENDED if read_on else ErrorCode.EXIT
+            failure = RunError.told("program", message, fix, code, status=program.returncode)
+        yield Failed(replace(failure, traceback=traceback))
 
     async def _last_place(self, program: Program, options: CommandOptions) -> Traceback | None:
         """Where a Python program is, if its requests are recorded: our `sitecustomize` is in it then."""
@@ -396,9 +394,6 @@ class CommandAgent:
             return remedy_in(words[-_TAIL:], env, env_files(self._setup.base_dir, self._setup.config))
         except AgentevalError as problem:  # a file of it changed meanwhile
             return problem.fix
-
-    def _said(self, sentence: str, program: Program, options: CommandOptions) -> str:
-        return with_last_words(sentence, program.stderr, self._env(options))
 
 
 def words_for(request: AgentRequest, options: CommandOptions) -> list[str]:
