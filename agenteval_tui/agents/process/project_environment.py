@@ -192,10 +192,11 @@ def _members(folders: Sequence[Path], root: Path) -> Iterator[Path]:
         for table in (_get(tables, "poetry", "dependencies"), _get(tables, "uv", "sources")):
             for entry in table.values() if isinstance(table, dict) else ():
                 named = entry.get("path") if isinstance(entry, dict) else None
-                place = (folder / named).resolve() if isinstance(named, str) else root.parent
-                # A path may lead anywhere; only what is in the repository is its own code.
-                if place.is_dir() and place.is_relative_to(root):
-                    yield from (*_sources(place), place)
+                if isinstance(named, str):
+                    place = (folder / named).resolve()
+                    # A path may lead anywhere; only what is in the repository is its own code.
+                    if place.is_dir() and place.is_relative_to(root):
+                        yield from (*_sources(place), place)
 
 
 def workspace_members(folder: Path, tables: Mapping[str, Any]) -> Iterator[Path]:

@@ -247,7 +247,7 @@ class Tree:
         try:
             if env:
                 # Modules may read these variables at import, and level 2 has imported them without.
-                level = await self._prepared(await self._source(), env)
+                level = await self._alone(env)
             else:
                 level = await self._level()
                 if level.failure is not None:
@@ -352,7 +352,7 @@ class Tree:
             self._late.clear()
             self._learns = False
             self._end(level)
-            level = await self._prepared(await self._source())
+            level = await self._alone()
         self._second = level
         failure = level.failure
         # An import that hung is not tried again: each time it would take until the limit of `python_start`.
@@ -484,14 +484,15 @@ class Tree:
         # It was prepared a while ago.
         if level.stale() or not level.host.alive:
             self._end(level)
-            return await self._prepared(await self._source())
+            return await self._alone()
         return level
 
     def _new_spare(self) -> asyncio.Task[Level]:
-        async def prepare() -> Level:
-            return await self._prepared(await self._source())
+        return asyncio.create_task(self._alone())
 
-        return asyncio.create_task(prepare())
+    async def _alone(self, env: Mapping[str, str] | None = None) -> Level:
+        """A process that makes the imports of the project for one run."""
+        return await self._prepared(await self._source(), env)
 
     def _drop_spares(self) -> None:
         while self._spares:
