@@ -11,6 +11,7 @@ import pytest
 from test_capture import ALLOWED
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, ReadsFiles
+from agenteval_tui.agents.process.node_files import NodeFiles
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 
@@ -85,3 +86,13 @@ async def test_what_a_program_reads_is_known(project: Path, program: str, captur
 
 async def test_of_a_program_that_is_not_recorded_nothing_is_known(project: Path) -> None:
     assert await files_of(project, ["node", "main.mjs"], "none") == set()
+
+
+def test_a_path_with_an_end_of_a_line_in_it_is_one_path(tmp_path: Path) -> None:
+    source = tmp_path / "a\u2028b.ts"
+    source.write_text("")
+    os.utime(source, (1, 1))
+    files = NodeFiles(tmp_path)
+    with files.told() as variables:
+        Path(variables["AGENTEVAL_FILES"]).write_text(f"{source}\n/half")
+    assert files.files == {str(source)}

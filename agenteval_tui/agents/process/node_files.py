@@ -45,9 +45,10 @@ class NodeFiles:
         try:
             yield {"AGENTEVAL_PROJECT": f"{self._project}{os.sep}", "AGENTEVAL_FILES": report}
         finally:
-            lines = Path(report).read_bytes().decode("utf-8", "surrogateescape").splitlines(keepends=True)
-            # A process that is killed may leave half a line.
-            self._take({line[:-1] for line in lines if line.endswith("\n")}, began)
+            # Not `splitlines`: a path may have other ends of lines in it. Behind the last one there is nothing, or the
+            # half of a line that a process left which was killed.
+            *paths, _ = Path(report).read_bytes().decode("utf-8", "surrogateescape").split("\n")
+            self._take(set(paths), began)
             with suppress(OSError):
                 os.unlink(report)  # noqa: PTH108
 
