@@ -368,7 +368,10 @@ async def test_a_command_is_led_by_the_variables_that_it_has_already(server: Scr
     # Only by these does a program for Python or Node lead its requests to the proxy, without knowing another address.
     assert set(seen["auto"].items()) - set(seen["none"].items()) == {
         (name, seen["auto"][name])
-        for name in ("AGENTEVAL_MCP_RECORDING", "AGENTEVAL_PROXY", "NODE_OPTIONS", "PYTHONPATH")
+        for name in (
+            *("AGENTEVAL_MCP_RECORDING", "AGENTEVAL_PROXY", "NODE_OPTIONS", "PYTHONPATH"),
+            *("AGENTEVAL_FILES", "AGENTEVAL_PROJECT"),  # where Node tells which files of the project it has loaded
+        )
     }
     assert seen["none"].items() <= seen["auto"].items()
 
