@@ -146,8 +146,13 @@ class AgentSetup(Struct, frozen=True):
         """Whether files and folders outside of `base_dir` may be used."""
         return self.permission.trusted
 
+    def env_with(self, config: Mapping[str, Any]) -> Mapping[str, str]:
+        """The environment of an agent with these options, which may have an `env` of their own: a variation's, say."""
+        own_env = config.get("env")
+        return {**self.env, **own_env} if isinstance(own_env, Mapping) and own_env else self.env
 
-# Events. What an agent yields while it works; the recorder (`record.py`) makes a transcript of them.
+
+# Events. What an agent yields while it works; the recorder (`recorder.py`) makes a transcript of them.
 
 
 class PromptSent(Struct, frozen=True):

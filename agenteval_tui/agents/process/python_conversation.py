@@ -96,7 +96,7 @@ class Conversation:
                 (item for item in self._items if _is_provisional(item, message) and _same(item, message)), None
             )
         if earlier is None:
-            self._append(message)
+            self._items.append(_complete(message))
         else:
             _replace(earlier, message)
 
@@ -220,9 +220,6 @@ class Conversation:
         if (code, what) not in self._said_notes:
             self._said_notes.add((code, what))
             self._notes.append({"type": "note", "code": code, "what": what})
-
-    def _append(self, message: Message) -> None:
-        self._items.append(_complete(message))
 
     def _begin(self, messages: Sequence[Message]) -> int:
         """How many of the first messages are those that the agent was asked with."""
@@ -359,25 +356,20 @@ class Conversation:
             figures = [total[1] for total in self._totals]
             if not figures:
                 figures = [item["usage"] for item in self._items if item.get("usage")]
-            yield from _usage(figures)
+            # One event for each place: they are added up where they are read.
+            yield from (dict(figure, type="usage") for figure in figures if figure)
         about = {
             name: self._about[key]
             for key, name in (("finish", "finish_reason"), ("model", "model"), ("outputs", "outputs"))
             if key in self._about
         }
         for item in self._items:
+            # The last message that has them counts: a run ends as its last answer did.
             for name, key in (("finish", "finish_reason"), ("model", "model")):
                 if item.get(name):
                     about[key] = item.get(name)
         if about and not self._done:
             yield dict(about, type="done")
-
-
-def _usage(figures: list[Figures]) -> Iterator[Event]:
-    """Events for what was used in each place: they are added up where they are read."""
-    for figure in figures:
-        if figure:
-            yield dict(figure, type="usage")
 
 
 def _message(role: str, key: object = None, agent: str | None = None) -> Item:
@@ -421,6 +413,7 @@ def _joined(calls: list[Call], more: list[Call]) -> list[Call]:
 
 
 def _key(call: Call) -> str:
+    # Some frameworks have no ids: then a call is known by what it asks for.
     return call.get("id") or json.dumps([call.get("name"), call.get("arguments")], default=str, sort_keys=True)
 
 
@@ -451,6 +444,7 @@ def _same(message: Message, other: Message) -> bool:
 
 
 def _equal(text: str, other: str) -> bool:
+    # A structured answer comes as the model wrote it, and again as its framework writes it: with other spaces.
     if text.strip() == other.strip():
         return True
     try:
@@ -460,6 +454,7 @@ def _equal(text: str, other: str) -> bool:
 
 
 def _has(item: Item) -> bool:
+    # A message of the assistant begins before there is anything in it.
     if item["role"] == "assistant":
         return bool("told" in item or item["text"] or item["reasoning"] or item["calls"])
     return True

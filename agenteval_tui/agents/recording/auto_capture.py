@@ -28,6 +28,7 @@ from agenteval_tui.agents.base import (
     Closable,
     Done,
     Failed,
+    ReadsFiles,
     TellsServers,
     UsageReported,
 )
@@ -79,6 +80,7 @@ class AutoCapturingAgent:
                         run.tells_usage = True
                     elif isinstance(event, Done | Failed):
                         has_ended = True
+                        # Before the agent's last event: nobody reads what comes after it.
                         recorded = await self._recorded(run)
                         if not recorded and run.recorded is None and isinstance(self._inner, TellsServers):
                             self._unrecorded.update(self._inner.asked_past(request.run))
@@ -97,6 +99,7 @@ class AutoCapturingAgent:
                 yield Failed(proxy.not_recorded(run))
         finally:
             del self._open[run.secret]
+            # It was stopped, as by a time limit: what its models answered until then is kept.
             if not has_ended and (proxy := self._started_proxy()) is not None:
                 request.cut_off.captured = proxy.captured(run)
                 proxy.cut(run)
@@ -128,8 +131,7 @@ class AutoCapturingAgent:
     @property
     def files(self) -> frozenset[str]:
         """The files of the project that the agent's processes have imported or read by now."""
-        files: frozenset[str] = getattr(self._inner, "files", frozenset())
-        return files
+        return self._inner.files if isinstance(self._inner, ReadsFiles) else frozenset()
 
     @property
     def unrecorded(self) -> frozenset[str]:
@@ -141,29 +143,27 @@ class AutoCapturingAgent:
         run = self._runs.get(request.run)
         if run is not None and request.turn > 1:
             return run
+        # The first turn again is another attempt: what the one before asked is no part of it.
         if run is not None and (proxy := self._started_proxy()) is not None:
             proxy.forget(run)
-        env = self._env(request.config or self._setup.config)
+        env = self._setup.env_with(request.config or self._setup.config)
         name = f"{request.test_id}#{request.repetition}"
         run = OpenRun(secrets.token_hex(8), name, env, request.paid, recorded=request.recorded)
         if request.run:
             self._runs[request.run] = run
         return run
 
-    def _env(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        own_env = config.get("env")
-        return {**self._setup.env, **own_env} if isinstance(own_env, Mapping) and own_env else self._setup.env
-
     def _led(self, request: AgentRequest, run: OpenRun) -> AgentRequest:
         """The request with the proxy's address, where the agent's requests can be sent there."""
         if run.recorded is None and self._has_own_network(run.env):
             return request
+        # A Python agent is forked from a process that runs already; no variable reaches that, so it is told itself.
         if not self._is_command:
             return replace(request, proxy=self._address(run))
         upstreams = usable_upstreams(run.env)
         # The proxy knows the servers of the agent's own configuration; a variation that names others goes there by
         # itself.
-        if upstreams != usable_upstreams(self._env(self._setup.config)):
+        if upstreams != usable_upstreams(self._setup.env_with(self._setup.config)):
             return request
         address, config = self._address(run), dict(request.config or self._setup.config)
         variables = {
@@ -177,6 +177,7 @@ class AutoCapturingAgent:
     def _has_own_network(self, env: Mapping[str, str]) -> bool:
         if env is not self._setup.env:
             return has_own_network(env)
+        # The usual environment is looked at once.
         if self._own_network is None:  # it takes as long as much else of a run
             self._own_network = has_own_network(env)
         return self._own_network
@@ -200,8 +201,9 @@ class AutoCapturingAgent:
         self._proxy = asyncio.create_task(self._start(self._socket))
 
     async def _start(self, listening: socket.socket) -> RunProxy:
+        # In a thread: the import would hold up all other runs.
         module = await asyncio.to_thread(import_module, "agenteval_tui.agents.recording.run_proxy")
-        proxy: RunProxy = module.RunProxy(usable_upstreams(self._env(self._setup.config)), self._open)
+        proxy: RunProxy = module.RunProxy(usable_upstreams(self._setup.env_with(self._setup.config)), self._open)
         await proxy.start(listening)
         return proxy
 

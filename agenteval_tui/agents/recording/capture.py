@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -177,7 +177,7 @@ class CapturingAgent:
                 if self._options is not None:
                     self._recorded = await asyncio.to_thread(self._index, self._options)
                 self._cost = await asyncio.to_thread(known_prices)
-                proxy = Proxy(upstreams(self._env(self._setup.config)))
+                proxy = Proxy(upstreams(self._setup.env_with(self._setup.config)))
                 await proxy.start(self._port)
                 self._proxy = proxy
             return self._proxy
@@ -226,7 +226,7 @@ class CapturingAgent:
             answers=answers,
             on_miss=on_miss,
             recorded=request.recorded,
-            keys=keys_of(self._env(request.config or self._setup.config)),
+            keys=keys_of(self._setup.env_with(request.config or self._setup.config)),
             cost=self._cost,
             pace=self._options.pace if self._options is not None else 0.0,
             keep=request.paid.add if request.paid is not None else None,
@@ -237,16 +237,12 @@ class CapturingAgent:
             self._told[request.run] = 0
         return session
 
-    def _env(self, config: Mapping[str, Any]) -> dict[str, str]:
-        own_env = config.get("env")
-        return {**self._setup.env, **(own_env if isinstance(own_env, Mapping) else {})}
-
     def _request(self, request: AgentRequest, proxy: Proxy, session: Session) -> AgentRequest:
         """The request with the proxy's address in the program's environment."""
         if self._port:
             return request
         config = dict(request.config or self._setup.config)
-        env = self._env(config)
+        env = self._setup.env_with(config)
         before = config.get("env") or {}
         address = proxy.open(session)
         config["env"] = {**before, **environment(address, upstreams(env), env)}

@@ -41,6 +41,7 @@ PROVIDERS = (
     # Requests to it are signed, with its name in them: its clients need its address.
     Provider("bedrock", "bedrock", (), ""),
 )
+# Clients differ in which of both they read.
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _HOST = "127.0.0.1"
 _LOOPBACK = f"{_HOST},localhost"
@@ -77,6 +78,7 @@ def usable_upstreams(env: Mapping[str, str]) -> dict[str, str]:
     no address."""
     addresses = {}
     for provider in PROVIDERS:
+        # Two variables that differ would be two servers, and the proxy's address stands for one.
         values = {env[name].strip().rstrip("/") for name in provider.variables if env.get(name, "").strip()}
         if len(values) == 1:
             with suppress(AgentevalError):
@@ -87,6 +89,7 @@ def usable_upstreams(env: Mapping[str, str]) -> dict[str, str]:
 def leading(base: str, addresses: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that lead a program to the proxy at `base`, for the providers in `addresses`:
     none that it does not have. A proxy of the network must not be asked for this machine."""
+    # With a slash at the end where the program's own address had one: some clients join addresses as texts.
     variables = {
         name: f"{base}/{provider.prefix}{'/' if env[name].strip().endswith('/') else ''}"
         for provider in PROVIDERS
@@ -116,12 +119,7 @@ def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str])
         if provider.name in addresses
         for name in provider.variables
     }
-    return {
-        **variables,
-        **client_startup(base, env),
-        **to_shims(base, env),
-        **past_proxies(env),
-    }
+    return {**variables, **client_startup(base, env), **to_shims(base, env), **past_proxies(env)}
 
 
 def to_shims(base: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -144,6 +142,7 @@ def client_startup(base: str, env: Mapping[str, str]) -> dict[str, str]:
 
 def mcp_address(env: Mapping[str, str]) -> str:
     """Where the shim of an MCP server tells what it sees; "" where nothing is recorded."""
+    # Whoever sets the variable decides where a program's calls are told: only this machine may be that.
     if address := env.get(MCP_VARIABLE):
         return address if address.startswith(f"http://{_HOST}:") else ""
     for folder in env.get("PATH", "").split(os.pathsep):
@@ -156,6 +155,7 @@ def _path(base: str, env: Mapping[str, str]) -> dict[str, str]:
     """PATH with the address in it. MCP clients give it to the servers that they start, and hardly any other variable;
     a folder that is not there is passed over."""
     before = env.get("PATH")
+    # Without PATH, programs look in the usual folders; with only ours in it, they would find nothing.
     if not before:
         return {}
     folders = [folder for folder in before.split(os.pathsep) if not folder.startswith(_FOLDER)]
@@ -164,12 +164,7 @@ def _path(base: str, env: Mapping[str, str]) -> dict[str, str]:
 
 def past_proxies(env: Mapping[str, str]) -> dict[str, str]:
     """The variables with which a program asks no proxy of the network for this machine."""
-    variables = {}
-    # Clients differ in which of both names they read.
-    for name in _NO_PROXY:
-        before = env.get(name, "").strip()
-        variables[name] = f"{before},{_LOOPBACK}" if before else _LOOPBACK
-    return variables
+    return {name: ",".join(filter(None, (env.get(name, "").strip(), _LOOPBACK))) for name in _NO_PROXY}
 
 
 def provider_of(path: str) -> tuple[Provider, str] | None:
@@ -184,7 +179,7 @@ def _checked(address: str, variable: str) -> str:
     try:
         parts = urlsplit(address)
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
+    except ValueError:  # a port that is no number, or half an address of IPv6
         fine = False
     if not fine:
         raise AgentevalError(

@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, Captured
-from agenteval_tui.agents.recording.capture import known_prices, not_recorded, over_limit, usage_of
-from agenteval_tui.agents.recording.cassette import Cassette, documents
-from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.capture import captured_of, known_prices, not_recorded, over_limit, usage_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
@@ -56,13 +54,10 @@ class RunProxy:
         if session is None or session.has_stepped_aside:
             return None
         exchanges = self._exchanges(session, run)
-        tape = tuple([exchange for exchange in exchanges if not exchange.refused])
         # Calls of MCP servers alone are not the whole run: its model was asked past us, or it has none.
-        if all(is_mcp(exchange.question) for exchange in tape):
+        if all(is_mcp(exchange.question) for exchange in exchanges if not exchange.refused):
             return None
-        transcript = transcript_of(exchanges)
-        transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
-        return Captured(transcript, tuple(documents(Cassette(tape))), beside=True)
+        return replace(captured_of(exchanges, session, answers=False), beside=True)
 
     @staticmethod
     def _exchanges(session: Session, run: OpenRun) -> tuple[Exchange, ...]:

@@ -22,6 +22,7 @@ MISSING = 404
 REFUSED = 402
 """The status of a request that would cost too much."""
 
+_NOT_AWAITED = Answer(0, error="the program did not wait for the answer", whole=False)
 _SETTLE_S = 0.3
 Cost = Callable[[str, Usage], float | None]
 """`cost(model, usage)`: US dollars, None when the price is not known."""
@@ -153,7 +154,7 @@ class Session:
         # After `ended_ms`: who waits counts what is in flight.
         self._freed.set()
         if exchange.answer is None:
-            exchange.answered(Answer(0, error="the program did not wait for the answer", whole=False), live=False)
+            exchange.answered(_NOT_AWAITED, live=False)
         elif exchange.live:
             self._pay(exchange)
             if self._keep is not None and not exchange.paid:
@@ -380,8 +381,8 @@ class OpenExchange:
 
     def exchange(self, session: str, now_ms: float) -> Exchange:
         """The exchange as it is stored."""
-        answer = self.answer or (self.so_far() if self.so_far is not None else None)
-        answer = answer or Answer(0, error="the program did not wait for the answer", whole=False)
+        # While a server still streams, live views see what has come.
+        answer = self.answer or (self.so_far() if self.so_far is not None else None) or _NOT_AWAITED
         ended = now_ms if self.ended_ms is None else self.ended_ms
         return Exchange(
             self.question,
