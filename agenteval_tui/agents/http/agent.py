@@ -165,9 +165,11 @@ class HttpAgent:
         failed = last if isinstance(last, Failed) else None
         kind = failed.error.kind if failed is not None else ""
         words = failed.error.message if failed is not None else ""
+        # Any other failure is an answer: somebody is there.
         there = kind not in ("connection", "timeout")
         steps = [CheckStep("reachable", there, words if not there else "the endpoint answers", took)]
         refused = kind in ("auth", "permission")
+        # Who is refused for its country was not asked for its key.
         key = None if not there or kind == "region" else not refused
         steps.append(
             CheckStep("key", key, words if refused else "" if key is None else "the endpoint accepts the request")
@@ -195,7 +197,9 @@ class HttpAgent:
         headers = {header.lower(): text for header, text in own_request.headers.items()}
         if own_request.content_type and own_request.content is not None:
             headers.setdefault("content-type", own_request.content_type)
+        # Some servers stream only where they are asked to.
         headers.setdefault("accept", "text/event-stream" if options.stream == "sse" else "*/*")
+        # Last, so that a header of the options can't take the place of the key.
         if key:
             header = options.api_key_header.lower()
             scheme = options.api_key_scheme
@@ -331,6 +335,7 @@ class HttpReply(StreamReply):
     def __init__(self, options: HttpOptions) -> None:
         self._options = options
         self._paths = {name: compile_path(text) for name, text in options.paths().items()}
+        # Of `choices[0].message.tool_calls` the part before the last name: the message that has the calls, or none.
         where = options.tool_calls or ""
         self._in_message = compile_path(where.removesuffix(_CALLS)) if where.endswith(_CALLS) else None
         self._text = False  # pieces of the answer have come
@@ -402,6 +407,7 @@ class HttpReply(StreamReply):
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
+            # A text may be the answer, but not where an option says in which field that is.
             expected = next((name for name in ("answer", "tool_calls", "error") if name in self._paths), "")
             if expected:
                 raise EmptyResponseError(f"not JSON, where `{expected}` shall be found ({_shown(text)})") from None
@@ -422,6 +428,7 @@ class HttpReply(StreamReply):
 
     def rest(self) -> Iterator[AgentEvent]:
         """The answer that came whole. Raises `EmptyResponseError` when there is none."""
+        # What was streamed piece by piece is told already; the whole answer at the end repeats it.
         if self._text:
             return
         if self._answer is not _NOTHING:
@@ -607,6 +614,7 @@ def _other_stream(sent: str, option: str) -> EmptyResponseError:
 
 def _furthest(path: Path, value: object) -> tuple[str, Any]:
     """How far a plain path leads, in words, and what is there."""
+    # An expression with filters or functions has no steps that could be followed.
     if path.steps is None:
         return "", value
     reached, value_there = walk(value, path.steps)
@@ -663,6 +671,7 @@ class LineReader:
 
     def feed(self, data: bytes) -> list[ServerEvent]:
         """The lines that `data` completes."""
+        # Only the newline ends a line: JSON has it escaped within texts, and other ends of lines as they are.
         first, *others = data.split(b"\n")
         self._pieces.append(first)
         events: list[ServerEvent] = []

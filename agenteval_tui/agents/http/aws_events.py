@@ -59,6 +59,7 @@ class AwsEvent(Struct, frozen=True):
 def read_events(data: bytes) -> Iterator[AwsEvent]:
     """The whole events in an answer's bytes; nothing after the first that is none."""
     at = 0
+    # The checksums are not looked at: what came over TLS is what was sent, and a cut event is told by its length.
     while at + _AROUND <= len(data):
         size, head = struct.unpack_from(">II", data, at)
         if not _AROUND + head <= size <= len(data) - at:
@@ -95,6 +96,7 @@ def _headers(data: bytes) -> dict[str, str]:
     try:
         while at < len(data):
             end = at + 1 + data[at]
+            # The length of the name in one byte, the name, the type of the value in one byte, the value.
             name, kind = data[at + 1 : end].decode("utf-8", "replace"), data[end]
             at = end + 1
             if kind in (_TEXT, _BYTES):

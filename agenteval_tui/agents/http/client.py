@@ -195,6 +195,7 @@ class HttpClient:
         # Not `params=`, which would take the place of what the address has already.
         url = httpx.URL(f"{self._url}/{path}" if path else self._url).copy_merge_params(self._query)
         headers = self._headers
+        # Not httpx' own `json=`: it raises on half characters, which some tools give.
         if "json" in more:
             headers = {"content-type": "application/json", **headers}
             more["content"] = _encoded(more.pop("json"))
@@ -240,6 +241,7 @@ class HttpClient:
                 yield event
 
     def _failure(self, error: Exception, protocol: str, fix: str = "", streamed: bool = False) -> Failed:
+        # The reader's own failures first, then the limits of time and size, then what httpx says.
         if isinstance(error, ProviderError):
             return errors.from_reply(self.server, error.error)
         if isinstance(error, CutReplyError) and streamed:
@@ -389,7 +391,7 @@ def _end_of_stream(reader: StreamReader, reply: StreamReply) -> Iterator[AgentEv
 
 def joined(events: list[AgentEvent]) -> list[AgentEvent]:
     """The same events, with texts that follow one another in one: what a piece of the network brought is one step."""
-    if len(events) < 2:
+    if len(events) < 2:  # as nearly always
         return events
     merged: list[AgentEvent] = []
     for kind, group in groupby(events, type):

@@ -40,6 +40,7 @@ async def run_on_client(
 ) -> AsyncGenerator[AgentEvent, None]:
     """The events of one run, without secrets. `begin` reads the options that the run needs, and returns the client and
     the events. If it raises `AgentevalError` or `NoWayError`, the run has failed."""
+    # What is wrong with options and keys is known only with the run: a variation may have changed them.
     try:
         wire, agent_events = begin()
     except AgentevalError as error:
@@ -48,6 +49,7 @@ async def run_on_client(
     except NoWayError as missing:
         yield missing.failed
         return
+    # The last place that all events go through: whatever quotes a server or a library is cleaned here.
     async with aclosing(EventRedactor(wire.server.secrets).clean_all(agent_events)) as events:
         async for event in events:
             yield event

@@ -124,6 +124,7 @@ class LoopbackServer:
         for name, number in self._own:
             closed(name, number)
         self._own = []
+        # Without `wait_closed`: that would wait for clients, which are ended below.
         if self._server is not None:
             self._server.close()
         # After the server is closed, so that no new client comes.
@@ -220,6 +221,7 @@ class ServerConnection:
 
     async def answer(self, status: int, body: bytes, kind: str) -> None:
         """A whole answer."""
+        # With a length, the client knows the end of it and can use the connection again.
         headers = [(b"content-length", str(len(body)).encode())]
         if kind:
             headers.append((b"content-type", kind.encode("latin-1", "replace")))

@@ -31,7 +31,7 @@ from agenteval_tui.grading.json_paths import PathError, compile_path
 from agenteval_tui.suites.templates import template_problems
 
 _LONGEST_PATH = 1_000  # characters of a JMESPath expression
-_MARKS = ("{{", "{%", "{#")
+_MARKS = ("{{", "{%", "{#")  # of Jinja
 _PATHS = (
     *("answer", "reasoning", "tool_calls", "tool_results", "model", "finish_reason", "error", "session", "delta"),
 )
@@ -91,6 +91,7 @@ class HttpOptions(AgentOptions):
         json_schema_extra={
             "allOf": [
                 KEY_RULE,
+                # What the validators below check, for editors: they read only the schema.
                 {"properties": {name: {"pattern": r"\S"} for name in _PATHS}},
                 {"properties": {"url": {"pattern": r"^[hH][tT][tT][pP][sS]?://(?![^/?#]*\{[{%#])[^/?#]"}}},
                 where(
@@ -163,6 +164,7 @@ class HttpOptions(AgentOptions):
     @property
     def prefix_problem(self) -> tuple[str, str] | None:
         """Its templates must tell the messages, and no earlier turn may have left anything on the server."""
+        # A fork begins in the middle of a conversation; a server that keeps it itself has gone on from there.
         if self.session is not None:
             return (
                 "continues a session of its server, which can't go back to an earlier step",
@@ -178,6 +180,7 @@ class HttpOptions(AgentOptions):
     @model_validator(mode="after")
     def _captured_where(self) -> Self:
         checked_capture(self.capture, self.cassette)
+        # Nothing leads a server's requests to us but the address that it was started with, and that needs a fixed port.
         if self.capture == AUTO:
             raise ValueError("`capture: auto` is for programs that agenteval starts; a server needs `capture: model`")
         if (self.capture in OWN_CAPTURES or self.cassette) and self.capture_port is None:
@@ -190,12 +193,14 @@ class HttpOptions(AgentOptions):
         parts = urlsplit(self.url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"`url` must begin with http:// or https:// and a host, not {self.url[:60]!r}")
+        # The key goes where the address leads: a value of a test must not decide that.
         if any(mark in parts.netloc for mark in _MARKS):
             raise ValueError("the host in `url` can't be a template: nothing that is sent may choose where it goes")
         return self
 
     @model_validator(mode="after")
     def _right_expressions(self) -> Self:
+        # Before the first run, and not at the first reply, for which somebody has paid by then.
         for name, text in self.paths().items():
             if len(text) > _LONGEST_PATH:
                 raise ValueError(f"`{name}` is longer than {_LONGEST_PATH} characters")

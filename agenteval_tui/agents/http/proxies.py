@@ -35,6 +35,7 @@ def proxy_to(url: str) -> Proxy | None:
     `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` count, in small letters before large ones. Raises
     `AgentevalError` where a variable holds no proxy that can be used.
     """
+    # The rules of curl and requests, which people know; httpx has others for NO_PROXY, and none for a network in it.
     target = urlsplit(url)
     host = target.hostname or ""
     proxies = getproxies()
@@ -61,6 +62,7 @@ def proxy_to(url: str) -> Proxy | None:
             fix=f"use http://, https://, socks5:// or socks5h://, {PAGE}",
         )
     if parts.scheme.lower().startswith("socks"):
+        # httpx would say so only when the first request is made, and without the name of the extra.
         try:
             importlib.import_module("socksio")
         except ImportError:

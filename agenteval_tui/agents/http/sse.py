@@ -44,6 +44,7 @@ class SseReader:
     def close(self) -> list[ServerEvent]:
         """The end of the stream: a last event without its blank line counts (servers that hang up send such)."""
         events = self._take(self._decoder.decode(b"", final=True))
+        # Servers that hang up leave out the last end of a line.
         if self._pieces:
             line = "".join(self._pieces)
             # A comment may end anywhere; data that has begun is judged by whoever reads it.
@@ -94,6 +95,7 @@ class SseReader:
         if not line:
             self._dispatch(events)
             return
+        # One space after the colon is no part of the value; any other is.
         field, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if field == "data":

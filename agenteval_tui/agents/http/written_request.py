@@ -34,6 +34,8 @@ def own_headers(
         if name.lower() in reserved:
             continue
         value = written.get(name)
+        # Only what the suite itself takes from the environment can be written as such; the value of anything else may
+        # be a key, and its name is all that is told.
         references = (
             [piece for piece in pieces(value) if isinstance(piece, Reference)] if isinstance(value, str) else []
         )

@@ -44,6 +44,7 @@ def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
     text = _COLOUR.sub("", without_secrets(stderr, env))
     lines = [line for line in text.splitlines() if not _IN_DUMP.search(line)]
     words = ""
+    # From the end: that is where programs say what went wrong.
     for line in reversed(lines):
         longer = " ".join([*line.split(), *([words] if words else [])])
         if len(longer) > _LONGEST_TAIL:
@@ -90,12 +91,13 @@ def signal_name(returncode: int) -> str:
     """The signal that ended a program: "SIGKILL" for -9, "34" for one without a name."""
     try:
         return signal.Signals(-returncode).name
-    except ValueError:
+    except ValueError:  # the real-time signals have numbers only
         return str(-returncode)
 
 
 def remedy_for(returncode: int | None, usual: str) -> str:
     """What to do about a program that ended like this; `usual` where nothing more is known."""
+    # Where agenteval kills a program, it says why; so somebody else did.
     if returncode == -signal.SIGKILL:
         return "the system may have killed it because memory ran out: see the system's log, or lower `concurrency`"
     return usual

@@ -43,6 +43,7 @@ async def check_answer(agent: Agent, message: str, started: float, *, thorough: 
     transcript = recorder.transcript()
     answer = " ".join(transcript.final_output.split())
     shortened = answer if len(answer) <= _SHOWN else answer[:_SHOWN] + "…"
+    # One piece says nothing: a short answer comes in one also where longer ones are streamed.
     streams = CheckStep(
         "streams",
         True if pieces > 1 else None,

@@ -21,6 +21,7 @@ def mapping_of(options: PythonOptions, document: Mapping[str, Any]) -> dict[str,
     The fields of the context are the agent's, then those of the test's `context` that aren't of Power UI, then those of
     a variable `context` with an object, as a row of a dataset has it.
     """
+    # The fields of the request win: a variable `prompt` must not take the place of the prompt.
     variables = {**document["variables"], **document}
     how: dict[str, Any] = {} if options.context is None else {"context_option": True}
     if options.context_factory:
@@ -53,6 +54,7 @@ class ToldText:
         if kind == "text" and isinstance(text, str):
             self.text = (self.text or "") + text if self._open else text
             self._open = True
+        # After each of these, text belongs to another message.
         elif kind in ("tool_call", "tool_result", "message_end", "restart"):
             self.text, self._open = self.text or "", False
 
@@ -76,6 +78,7 @@ def events_of_state(
             yield {"type": "message_end"}
             yield {"type": "text", "text": text}
         return
+    # The state is plain data by now, and is read as if the agent had given it in this process.
     reader = python_answers.Reader(document["messages"])
     if options.messages is not None:
         messages = _at("messages", options.messages, state)

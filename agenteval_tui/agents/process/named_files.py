@@ -103,6 +103,8 @@ def _cwd(entry: Mapping[str, Any], base_dir: Path) -> Path:
 
 
 def _of_command(command: Any, shell: bool, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:
+    # Too many rather than too few: whoever trusts an agent sees what it could run, and a word that names no file costs
+    # nothing.
     words = _words(command, shell)
     for number, word in enumerate(words):
         if number == 0 or shell:
@@ -124,10 +126,11 @@ def _of_command(command: Any, shell: bool, cwd: Path, env: Mapping[str, str]) ->
 def _words(command: Any, shell: bool) -> list[str]:
     if isinstance(command, list | tuple):
         return [str(word) for word in command]
+    # What a shell only writes is not run.
     text = _WRITTEN.sub(" ", str(command)) if shell else str(command)
     try:
         words = shlex.split(text)
-    except ValueError:
+    except ValueError:  # a quote without its end, which a shell may understand otherwise
         words = []
     return [*words, *_SEPARATORS.split(text)] if shell or not words else words
 

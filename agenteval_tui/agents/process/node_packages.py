@@ -41,6 +41,7 @@ def remedy_for_package(message: str, folder: Path) -> str:
     if missing is None:
         return ""
     name, install = missing[1], install_command(folder)
+    # A package that is declared lacks only its installation.
     if not install or _declares(name, folder):
         return f"install the project's packages: {install or 'npm install'}"
     return f"package.json doesn't list {name}: {install.partition(' ')[0]} add {name}"
@@ -58,6 +59,7 @@ def _declares(name: str, folder: Path) -> bool:
 
 
 def _around(folder: Path) -> Iterator[Path]:
+    # Not further than the working copy: a `node_modules` in somebody's home is nothing of the project's.
     place, top = folder.resolve(), working_copy_of(folder)
     yield place
     while place != top and place != place.parent:

@@ -37,6 +37,7 @@ def places_of(target: str, path: Sequence[str], base_dir: Path, trusted: bool) -
     """The folders of the options `path`, and that from which the file in which `target` is gets imported. Raises
     `AgentevalError` when a file or folder is outside of the suite's folder."""
     file = parse_callable(target).file
+    # A file in a package is imported as a module of that package, so the folder is the one around the package.
     own = [import_root(require_inside(file, base_dir, trusted=trusted))] if file else []
     return [*own, *(folder_of(folder, base_dir, trusted) for folder in path)]
 
@@ -51,6 +52,7 @@ class CommandOptions(AgentOptions):
 
     usual_capture: ClassVar[str] = AUTO
 
+    # What the validators below check of several options together, for editors, which read only the schema.
     model_config = ConfigDict(json_schema_extra={"allOf": [COMMAND_RULE, CAPTURE_RULE]})
 
     command: str | list[str] = Field(
@@ -104,6 +106,7 @@ class CommandOptions(AgentOptions):
     def _right_command(self) -> Self:
         checked_command(self.command, self.shell)
         checked_capture(self.capture, self.cassette)
+        # `auto` records where it can, and an answer must not depend on that; a cassette records all.
         if self.answer == "model" and self.capture != "model" and self.cassette is None:
             raise ValueError("`answer: model` needs `capture: model`")
         return self
@@ -156,7 +159,7 @@ class PythonOptions(AgentOptions):
         """The function that makes the context; "" if it is made of fields."""
         try:
             name = named_callable(self.context, "context") if isinstance(self.context, str) else None
-        except ValueError:
+        except ValueError:  # a template, or a text that the agent takes as its context
             return ""
         return self.context if name is not None else ""
 

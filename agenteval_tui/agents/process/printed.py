@@ -14,6 +14,7 @@ def printed_piece(output: object, env: Mapping[str, str]) -> Printed | None:
     """A piece, without the secrets of `env`; None where it is empty or something else."""
     if not isinstance(output, Mapping) or output.get("source") not in ("stdout", "stderr", "log"):
         return None
+    # Whatever the process says: code of the user's may write to the same socket.
     text, level, logger = (storable(str(output.get(name) or "")) for name in ("text", "level", "logger"))
     return Printed(output["source"], without_secrets(text, env), level, logger) if text else None
 

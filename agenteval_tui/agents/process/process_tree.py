@@ -50,10 +50,12 @@ def footprint(pid: int) -> Footprint:
     """What a process, and all that it started, takes now."""
     processes = orphan_reaper.listed()
     pids = orphan_reaper.below({pid}, processes)
+    # A level names itself, and what it forks has its name until that names itself: runs have the name of their level.
     names = {number: _read(number, "comm").strip() for number in (pid, *pids)}
     levels = sum(
         names[each].startswith("agenteval-") and names[each] != names.get(processes[each].parent, "") for each in pids
     )
+    # Pss counts a page that n processes share as one nth for each: levels and their forks share nearly all.
     sizes = [match.group(1) for pid in pids if (match := _PSS.search(_read(pid, "smaps_rollup")))]
     return Footprint(len(pids), levels, sum(map(int, sizes)) / 1024 if sizes or not pids else None)
 
@@ -62,6 +64,7 @@ def work_of(pid: int) -> float | None:
     """The seconds that a process, and all that it started, have used the processor; None: the system doesn't say it.
     It reads what the system says of all processes: in an event loop, call it in a thread."""
     own = _processor_s(pid)
+    # Looked at first: on a system that says nothing of it, all processes would be listed in vain.
     if own is None:
         return None
     return own + sum(filter(None, (_processor_s(process.pid) for process in descendants([pid]))))

@@ -93,10 +93,12 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mappi
 
     `clues` is what `python_clues.clues_of` found, `env` the variables that the code had.
     """
+    # In the order of how sure a clue is: a module that is missing explains all else that went wrong.
     module, variables = clues.get("module"), clues.get("variables")
     if isinstance(module, str) and module:
         return _install(module, environment, has_top=bool(clues.get("has_top")))
     if clues.get("language"):
+        # A mistake in the code looks the same, and then a newer Python helps nobody.
         if not _too_old(environment):
             return ""
         return (
@@ -150,6 +152,7 @@ def remedy_for_module(
         program = Path(find_program(command[0], environment.folder, env))
     except AgentevalError:  # a folder of its own has it, for this run
         return ""
+    # Without an environment of its own, the project's code runs in the Python that the command names.
     if own.source == "own":
         used = structs.replace(own, program=str(program), source="option")
         environment = structs.replace(environment, interpreter=used)

@@ -41,6 +41,7 @@ def fields_of(request: Request, target: str, what: str) -> dict[str, Any]:
     value = of(request)[0]
     if value is None:
         return {}
+    # An object that a factory made has no fields that could be taken from it without knowing its type.
     if not isinstance(value, dict):
         raise pieces.WrongTarget(target + " takes fields: write `context` as an object, for " + what)
     return dict(value)
@@ -106,6 +107,7 @@ def made(kind: Any, request: Request, target: str, what: str) -> object:
     value, ready = of(request)
     if kind in _PLAIN:
         return value
+    # `Deps | None`: an agent that can do without a context gets none.
     own = signature._without_none(kind)
     if own is not kind and value is None:
         return None
@@ -131,6 +133,7 @@ def made(kind: Any, request: Request, target: str, what: str) -> object:
 
 def _of_fields(kind: Any, value: Any, target: str, what: str) -> object:
     names, needed = names_of(kind)
+    # A class written in C, say: it gets the fields as they are, and says itself what it thinks of them.
     if names is None:
         return value
     fields = dict(value or {})
@@ -145,6 +148,7 @@ def _of_fields(kind: Any, value: Any, target: str, what: str) -> object:
     if missing:
         raise _wrong(target, what, kind, "needs " + ", ".join(missing), missing)
     other = [name for name in fields if names is not True and name not in names]
+    # A misspelt field would be left out in silence by some kinds of classes.
     if other:
         raise _wrong(target, what, kind, "has no " + ", ".join(other) + "; its fields: " + ", ".join(names))
     try:

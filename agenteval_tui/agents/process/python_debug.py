@@ -26,10 +26,12 @@ def main() -> int:
     """Make the call; the exit code is 1 if it raised."""
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
+    # It may hold what a test must not leave lying around.
     os.unlink(sys.argv[1])
     child: Any = _child()
     child._folder = job["folder"]
     child._readers.update(job["readers"])
+    # A parser of arguments in the agent's code must not find our file among them.
     sys.argv[:] = [job["target"]]
     own = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [place for place in sys.path if os.path.abspath(place or ".") != own]
@@ -50,12 +52,14 @@ def main() -> int:
     except SystemExit:
         raise
     except BaseException as error:
+        # The person left the debugger: that is no error of the agent.
         if type(error).__name__ == "BdbQuit":
             sys.stdout.write("\n")
             return 0
         frames = _from_project(error.__traceback__, child._sibling("python_errors"))
         traceback.print_exception(type(error), error, frames)
         sys.stderr.flush()
+        # An editor has stopped there by itself, if it was told to.
         if job["listen"] is None:
             _post_mortem(frames)
         return 1

@@ -84,6 +84,7 @@ def of(value: object) -> Framework | None:
     It is known by the modules of its class, and of what made its class: CrewAI makes classes of the project's own.
     """
     for cls in (*type(value).__mro__, *type(type(value)).__mro__):
+        # "google.adk.agents" belongs to the reader of "google.adk", "smolagents.models" to that of "smolagents".
         package, _, rest = cls.__module__.partition(".")
         for name in (cls.__module__, package, package + "." + rest.partition(".")[0]):
             if name not in _known:
@@ -111,6 +112,7 @@ def without_name(target: str) -> str:
 
 
 def _of_package(name: str) -> Framework | None:
+    # In our own process entry points say where the reader is; the child may be a Python without agenteval, and is told.
     if not _IN_CHILD:
         entry = entry_points.find(entry_points.FRAMEWORKS, name)
         if entry is None:
@@ -128,6 +130,7 @@ def _of_package(name: str) -> Framework | None:
             raise pieces.WrongTarget(problem + reason + " (" + file + "); install its package again") from error
     else:
         return None
+    # Also by the reader's own module: it gives objects of classes that are defined there.
     _known[reader] = framework
     return framework
 

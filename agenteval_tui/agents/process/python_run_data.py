@@ -111,6 +111,7 @@ class RunData:
         if self.expected is None:
             self.expected = self.variables.get("expected_value")
         self.messages = offered.get("messages") or self.transcript.get("messages") or []
+        # Both hold calls: an evaluator must not get around `unseen` by the way that it takes.
         if self.unseen is not None:
             own = [_WithoutCalls(message, self.unseen) for message in self.transcript.get("messages") or ()]
             self.transcript = _WithoutCalls(dict(self.transcript, messages=own), self.unseen)
@@ -188,10 +189,12 @@ class RunData:
             for call in calls
         ]
         whole = self._run("agent", "chain", self.inputs, self.outputs, children)
+        # Put in once more: the model of LangSmith has made plain dicts of them, which know no other names.
         whole = _with(whole, inputs=self.inputs, outputs=self.outputs)
         return whole if self.unseen is None else _with(whole, child_runs=self.unseen)
 
     def _run(self, name: str, kind: str, inputs: object, outputs: object, children: Sequence[object]) -> object:
+        # Evaluators measure the time between both; when the run really was is not known here.
         end = datetime.datetime.now(datetime.timezone.utc)  # noqa: UP017 - Python 3.8
         fields = {
             "id": uuid.uuid4(),
@@ -290,6 +293,7 @@ class RunData:
 
 def _made(module: str, name: str, fields: dict[str, Any]) -> object:
     """An object of a tool's type, where it is imported; else one with the same fields."""
+    # Not imported here: the evaluator has imported the tool, or does not look at the type.
     model = getattr(sys.modules.get(module), name, None)
     return types.SimpleNamespace(**fields) if model is None else model(**fields)
 

@@ -33,6 +33,7 @@ def watching() -> Iterator[list[Any]]:
 
 def done_before(error: BaseException, messages: list[Any]) -> list[Any]:
     """What was done before, as pieces that `python_answers.Reader` reads; the first that is known."""
+    # pydantic-ai keeps the messages of the last run in it: nothing has to be guessed.
     if messages:
         return [list(messages)]
     for find in (_of_openai_agents, _of_frames):
@@ -76,6 +77,7 @@ def _call_id(item: object) -> str | None:
 
 
 def _of_frames(error: BaseException) -> list[Any]:
+    # The frames that the exception went through still hold the objects of the framework.
     for each in chain(error):
         for frame in frames_of(each):
             for value in list(frame.f_locals.values()):
@@ -104,6 +106,7 @@ def _of_graph(loop: Any) -> list[Any]:
 def chain(error: BaseException | None) -> Iterator[BaseException]:
     """An exception, what it came from, and the members of groups."""
     waiting: list[BaseException | None] = [error]
+    # By their ids, because an exception may define its own equality; causes can form a circle.
     visited: set[int] = set()
     while waiting and len(visited) < 50:
         current = waiting.pop(0)

@@ -30,6 +30,7 @@ class WrongTarget(Exception):  # noqa: N818
 
 def split(target: str) -> tuple[str, str]:
     """(module or file, name); "" names the whole file."""
+    # The last colon: the path of a file may have others.
     if ".py:" in target:
         place, _, name = target.rpartition(":")
         return place, name
@@ -64,6 +65,7 @@ def module_name(target: str, folder: str) -> str:
     if not place.endswith(".py"):
         return place
     root, name = _parts(os.path.join(folder, place))
+    # As `python file.py` has it: what lies beside the file is imported by its bare name.
     if not sys.path or sys.path[0] != root:
         sys.path[:] = [root, *(entry for entry in sys.path if entry != root)]
     return name
@@ -159,6 +161,7 @@ def find_agent(target: str, folder: str) -> object:
     if not path or not isinstance(named, types.FunctionType):
         return named
     owner = find(target[: -len(name) - 1], folder)
+    # A static method is called as a function; a class method, bound to its class, never comes here.
     static = isinstance(owner, type) and isinstance(inspect.getattr_static(owner, name), staticmethod)
     return Method(owner, name) if isinstance(owner, type) and not static else named
 

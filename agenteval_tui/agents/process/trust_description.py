@@ -48,8 +48,10 @@ def _services(config: Mapping[str, Any]) -> Iterator[str]:
 
 def _tools(config: Mapping[str, Any], base_dir: Path) -> Iterator[str]:
     tools = config.get("tools")
+    # Programs and functions bring their own tools: what they call is part of what they do.
     if is_local_agent(config.get("kind")):
         return
+    # Which file that is depends on the environment of the run, and so nothing in it can be named here.
     if isinstance(tools, str) and "${" in tools:
         yield f"all tools that the file {tools} declares"
     for entry in declared_tools(config, base_dir):

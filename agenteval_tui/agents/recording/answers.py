@@ -92,6 +92,7 @@ class RecordedAnswers(Struct, frozen=True):
 
 def _around(value: object, other: object, width: int = 24) -> tuple[str, str]:
     """Two values, of long texts only what is around their first difference."""
+    # Prompts of thousands of characters often differ in a word.
     if not isinstance(value, str) or not isinstance(other, str):
         return shown(value), shown(other)
     start = max(0, common_start(value, other) - width)

@@ -51,6 +51,7 @@ def parse(text: str, where: str) -> Cassette:
     """The cassette in a text. Raises `AgentevalError` with the line that is wrong, or for another version."""
     exchanges: list[Exchange] = []
     volatile: tuple[Volatile, ...] = ()
+    # Not `splitlines`: a text in a line may have other ends of lines in it. Blank lines are left where people put them.
     numbered = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not numbered:
         raise AgentevalError("this cassette is empty", where=where, fix="record it again: agenteval record --cassette")
@@ -64,7 +65,7 @@ def parse(text: str, where: str) -> Cassette:
                 exchanges.append(from_json(value))
         except RecursionError:
             raise AgentevalError("this line is nested too deeply", where=at) from None
-        except ValueError as error:
+        except ValueError as error:  # not JSON, or not an exchange, which `from_json` says in words
             reason = _not_json(line) if isinstance(error, json.JSONDecodeError) else str(error)
             raise AgentevalError(
                 f"this line of the cassette can't be read: {reason}", where=at, fix="fix the line, or record it again"
@@ -75,7 +76,7 @@ def parse(text: str, where: str) -> Cassette:
 def read(path: Path) -> Cassette:
     """The cassette in a file. Raises `AgentevalError`."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_text(encoding="utf-8-sig")  # editors of some systems put a mark before the first line
     except FileNotFoundError:
         raise AgentevalError(
             "there is no such cassette",
@@ -111,6 +112,8 @@ def append(path: Path, exchanges: Sequence[Exchange]) -> None:
     """Add all exchanges to the cassette in a file, or none. Creates the file if it doesn't exist, and keeps the
     exchanges that another process adds at the same time. Raises `AgentevalError`."""
     try:
+        # Another process may create the file between our look and our write. Where a file system has no locks, that
+        # stays possible.
         with locked(path.parent, needed=False):
             if path.exists():
                 _add(path, "".join([encoded(to_json(exchange)) + "\n" for exchange in exchanges]).encode())
@@ -158,5 +161,6 @@ def _head(value: Any, at: str) -> tuple[Volatile, ...]:
 
 
 def _not_json(line: str) -> str:
+    # Every line is an object: one that begins as such and has no end was cut off while it was written.
     whole = line.rstrip().endswith("}")
     return "it is not JSON" if whole or not line.startswith("{") else "it is cut off"

@@ -149,6 +149,7 @@ def to_json(exchange: Exchange) -> dict[str, Any]:
     if question.query:
         request["query"] = dict(question.query)
     request |= _stored(question.body)
+    # What is as usual is left out: a cassette is read by people, and lies in a repository.
     reply: dict[str, Any] = {"status": answer.status}
     if answer.type:
         reply["type"] = answer.type
@@ -164,6 +165,7 @@ def to_json(exchange: Exchange) -> dict[str, Any]:
 
 def from_json(value: Any) -> Exchange:
     """The exchange that `to_json` wrote. Raises ValueError with a sentence for anything else."""
+    # By hand, and not by a converter of types: people edit cassettes, and each sentence names the field as it is there.
     request, reply = _member(value, "request"), _member(value, "answer")
     method, path, query = request.get("method"), request.get("path"), request.get("query", {})
     if not isinstance(method, str) or not isinstance(path, str) or not isinstance(query, dict):

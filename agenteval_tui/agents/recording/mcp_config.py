@@ -64,6 +64,7 @@ def _private_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(dir=place))
     ends_with_us("folder", folder)
     try:
+        # Held as long as this process lives, however it ends: the system lets go of it.
         with (folder / _LOCK).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder
@@ -93,6 +94,7 @@ def remove_abandoned(place: Path | None = None) -> None:
 
 
 def _renamed(word: str, file: Path, copy: Path, cwd: Path) -> str:
+    # `--mcp-config=FILE` as well as `--mcp-config FILE`.
     option, equals, value = word.partition("=")
     if equals and option.startswith("-") and _same(cwd / value, file):
         return f"{option}={copy}"

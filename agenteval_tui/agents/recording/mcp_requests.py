@@ -126,6 +126,7 @@ def tool_requests(exchanges: Iterable[Exchange]) -> list[ToolRequest]:
     asked for belongs to the same call."""
     tool_requests: list[ToolRequest] = []
     waiting: list[tuple[int, Mapping[str, Any]]] = []  # calls that wait for input, with what the server said
+    # A server may ask for input (`input_required`): the client then makes the same call again, with the input in it.
     for exchange in exchanges:
         tool = tool_request(exchange)
         if tool is None:
@@ -185,6 +186,7 @@ def tool_request(exchange: Exchange) -> ToolRequest | None:
     _, server, name = (*question.path.split("/", 2), "", "")[:3]
     raw = question.body.get("arguments") if isinstance(question.body, Mapping) else None
     result, failed = _result(body if isinstance(body, Mapping) else {})
+    # The question for input is no result of the tool.
     if _input_required(exchange) is not None:
         result = None
     arguments = json.dumps({} if raw is None else raw, ensure_ascii=False)
@@ -207,6 +209,7 @@ def _result(body: Mapping[str, Any]) -> tuple[str | None, bool]:
     if not isinstance(result, Mapping):
         return None, False
     text = content_text(result.get("content"))
+    # The protocol wants such content as a text, too; not every server gives it.
     if not text and result.get("structuredContent") is not None:
         text = json.dumps(result["structuredContent"], ensure_ascii=False)
     return text, result.get("isError") is True

@@ -85,6 +85,7 @@ CAPTURE_RULE = where(
 
 def checked_capture(capture: str | None, cassette: object) -> None:
     """Raises `ValueError` in words where both can't be."""
+    # A cassette alone is enough: it implies `capture: model`.
     if capture not in (None, MODEL) and cassette is not None:
         raise ValueError(
             f"`capture: {capture}` has no `cassette`: that one answers requests to models (`capture: model`)"

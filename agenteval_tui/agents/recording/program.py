@@ -42,6 +42,7 @@ async def run_program(
     output goes to the file descriptor `stdout` where one is given. Ctrl+C is the program's. Raises `AgentevalError`
     where it can't be started, `InfrastructureError` where the port can't be had.
     """
+    # Before the proxy listens: what may not be started needs none.
     permission.require_start(argv)
     program = find_program(argv[0], cwd, env)
     proxy = Proxy(upstreams)
@@ -60,6 +61,7 @@ async def run_program(
                     f"{argv[0]} can't be started: {getattr(error, 'strerror', None) or error}",
                     fix="run it by hand; a script needs a line like #!/bin/sh, or an interpreter before its name",
                 ) from None
+            # From now on the reaper knows it by its number; its mark was for the time until then.
             ends_with_us("tree", process.pid)
             is_over("start", mark)
             try:
@@ -81,6 +83,7 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     have the process group of this terminal, so they are not ended as a group."""
     if process.returncode is not None:
         return
+    # Before the first signal: what a program started has no known ancestor once that has ended.
     started = await asyncio.to_thread(descendants, (process.pid,))
     with suppress(ProcessLookupError):
         process.terminate()

@@ -98,16 +98,15 @@ def read_reply(question: Question, answer: Answer) -> Reply:
         error = str(nothing)
     if not answer.whole:
         error = "the answer was cut off"
-    used = reply.usage or Usage()
-    notes = reply.figures.notes
+    # An answer that broke off has a message all the same, as far as it came.
     return Reply(
         None if error and message.empty else message.fields(),
         model=reply.model,
         finish_reason=reply.finish_reason,
-        usage=used,
+        usage=reply.usage or Usage(),
         id=_id_of(answer),
         error=error,
-        notes=notes,
+        notes=reply.figures.notes,
         before=tuple(message.before),
     )
 
@@ -126,6 +125,7 @@ def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
         return reply.model or named or "the model", reply.usage
     if question.method != "POST" or is_mcp(question):
         return None
+    # The last object that has one: in streams the usage comes at the end, and earlier ones are sums until then.
     chunk = next((chunk for chunk in _said_last(answer) if isinstance(chunk.get("usage"), Mapping)), None)
     if chunk is None:
         return (named or "the model", Usage()) if question.path.endswith(_PAID) else None
@@ -227,6 +227,7 @@ def _id_of(answer: Answer) -> str:
     body = answer.body
     if isinstance(body, Mapping):
         return str(body.get("id") or "")
+    # The first events of a stream have the response with its id; to read them all would cost as much as the answer.
     for event in body[:3] if answer.streamed else ():
         response = (json_object(event.partition("data:")[2]) or {}).get("response")
         if isinstance(response, Mapping) and "id" in response:
