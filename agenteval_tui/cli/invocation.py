@@ -117,35 +117,21 @@ def on_a_terminal() -> bool:
     return terminal and os.environ.get("TERM", "") != "dumb"
 
 
-# Each of these stands before the verb and behind it: what is not given behind it does not undo what was given before.
-def _set_db(context: click.Context, _: click.Parameter, value: Path | None) -> None:
-    if value is not None:
-        context.ensure_object(Invocation).db = value
+def _sets(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+    """The callback of an option that is a field of the invocation."""
 
-
-def _set_debug(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        context.ensure_object(Invocation).debug = True
-
-
-def _set_quiet(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
+    def take(context: click.Context, _: click.Parameter, value: Any) -> None:
+        # Such an option stands before the verb or behind it: one that is missing behind it must not undo the other.
+        if not value:
+            return
         invocation = context.ensure_object(Invocation)
-        invocation.quiet = True
-        _check_loudness(invocation)
-        invocation.out.live = invocation.err.live = False
+        setattr(invocation, name, value)
+        if invocation.quiet and invocation.verbose:
+            raise AgentevalError("--quiet and --verbose can't be used together", fix="give only one")
+        if invocation.quiet:
+            invocation.out.live = invocation.err.live = False
 
-
-def _set_verbose(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        invocation = context.ensure_object(Invocation)
-        invocation.verbose = True
-        _check_loudness(invocation)
-
-
-def _check_loudness(invocation: Invocation) -> None:
-    if invocation.quiet and invocation.verbose:
-        raise AgentevalError("--quiet and --verbose can't be used together", fix="give only one")
+    return take
 
 
 def option_group(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
@@ -166,7 +152,7 @@ common_options = option_group(
             "--quiet",
             is_flag=True,
             expose_value=False,
-            callback=_set_quiet,
+            callback=_sets("quiet"),
             help="Print less: problems and the result, without progress, notes and hints.",
         ),
         click.option(
@@ -174,31 +160,26 @@ common_options = option_group(
             "--verbose",
             is_flag=True,
             expose_value=False,
-            callback=_set_verbose,
+            callback=_sets("verbose"),
             help="Print more: every run, the files read, and the time taken.",
         ),
         click.option(
             "--debug",
             is_flag=True,
             expose_value=False,
-            callback=_set_debug,
+            callback=_sets("debug"),
             help="Show a traceback when the program fails.",
         ),
         click.option(
             "--db",
             type=click.Path(dir_okay=False, path_type=Path),
             expose_value=False,
-            callback=_set_db,
+            callback=_sets("db"),
             help="The history file (default: AGENTEVAL_DB, else in your data folder).",
         ),
     )
 )
 """`--quiet`, `--verbose`, `--debug` and `--db`, before the verb and behind it."""
-
-
-def _set_everywhere(context: click.Context, _: click.Parameter, value: bool) -> None:
-    if value:
-        context.ensure_object(Invocation).everywhere = True
 
 
 def all_projects(*names: str) -> Callable[[F], F]:
@@ -208,7 +189,7 @@ def all_projects(*names: str) -> Callable[[F], F]:
         *names,
         is_flag=True,
         expose_value=False,
-        callback=_set_everywhere,
+        callback=_sets("everywhere"),
         help="Include all projects, not only the current folder's.",
     )
 

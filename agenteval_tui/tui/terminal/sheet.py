@@ -69,17 +69,12 @@ class SheetExit:
 
     def __init__(self, sheet: Screen[Any]) -> None:
         self._sheet = sheet
-        self._done = False
-        self._result: Any = None
-
-    @property
-    def may_begin(self) -> bool:
-        """Is nothing decided yet?"""
-        return not self._done
+        self.done = False
+        self.result: Any = None
 
     def begins(self, result: Any) -> bool:
         """It is to go, with this result. True when it goes now, False when another sheet lies over it."""
-        self._done, self._result = True, result
+        self.done, self.result = True, result
         return self.on_top
 
     @property
@@ -88,18 +83,13 @@ class SheetExit:
         stack = self._sheet.app.screen_stack
         return bool(stack) and stack[-1] is self._sheet
 
-    @property
-    def result(self) -> Any:
-        """What it goes with."""
-        return self._result
-
     def drops(self, message: Message) -> bool:
         """Is this something that comes too late to be done?"""
         # Events of its life (a timer, its size) still reach it while it is done and waits under another sheet.
         is_asked = isinstance(message, _ASKED) or (message.bubble and not isinstance(message, events.Event))
         if self._taken_away():
             return is_asked or isinstance(message, _OF_ITS_LIFE)
-        return is_asked and self._done
+        return is_asked and self.done
 
     def _taken_away(self) -> bool:
         # Where the app ends, its sheets are on the stack until all of them have gone.
@@ -155,7 +145,7 @@ class Sheet(ModalScreen[T]):
 
     def dismiss(self, result: T | None = None) -> AwaitComplete:
         """Take this sheet away, and no other screen. Nothing, when that was done already."""
-        if not self._leaving.may_begin or self not in self.app.screen_stack:
+        if self._leaving.done or self not in self.app.screen_stack:
             return AwaitComplete()
         # Before it goes: what is done once may look at its widgets.
         self.leaves(result)
@@ -172,7 +162,7 @@ class Sheet(ModalScreen[T]):
 
     def on_screen_resume(self) -> None:
         """The sheet above it is gone: it goes too, when it was done meanwhile."""
-        if not self._leaving.may_begin and self._leaving.on_top:
+        if self._leaving.done and self._leaving.on_top:
             super().dismiss(self._leaving.result)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -250,7 +240,7 @@ class CommandSheet(CommandPalette):
 
     def dismiss(self, result: object = None) -> AwaitComplete:
         """Take the palette away, and no other screen."""
-        if not self._leaving.may_begin or self not in self.app.screen_stack:
+        if self._leaving.done or self not in self.app.screen_stack:
             return AwaitComplete()
         return super().dismiss(None) if self._leaving.begins(None) else AwaitComplete()
 
