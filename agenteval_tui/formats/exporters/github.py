@@ -6,7 +6,7 @@ Workflow commands and their escapes: https://docs.github.com/actions/reference/w
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -48,10 +48,7 @@ def annotation_lines(
     """
     held, gates = held or GatedRuns(), gates or TestGates()
     excused = held.excused | gates.excused
-    tests: dict[tuple[str, str], list[RunRow]] = {}
-    for run in runs:
-        if run.status in BAD and run.id not in excused:
-            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    tests = _by_test(run for run in runs if run.status in BAD and run.id not in excused)
     worse = regressed or {}
     ordered = sorted(tests.items(), key=lambda entry: entry[0] not in worse)
     for number, (key, alike) in enumerate(ordered):
@@ -74,10 +71,7 @@ def annotation_lines(
 
 def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) -> Iterator[str]:
     """The tests that passed although a check of theirs could not run."""
-    tests: dict[tuple[str, str], list[RunRow]] = {}
-    for run in runs:
-        if run.status == "passed" and run.checks_not_made:
-            tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    tests = _by_test(run for run in runs if run.status == "passed" and run.checks_not_made)
     for number, alike in enumerate(tests.values()):
         remaining = len(tests) - number
         if number == MOST - 1 and remaining > 1:
@@ -95,18 +89,21 @@ def _warnings(runs: list[RunRow], place_of: Callable[[RunRow], Place | None]) ->
 def _notices(
     runs: list[RunRow], place_of: Callable[[RunRow], Place | None], held: GatedRuns, gates: TestGates
 ) -> Iterator[str]:
-    tests: dict[tuple[str, str], list[RunRow]] = {}
     excused = held.excused | gates.excused
-    for run in runs:
-        if run.id in excused:
-            tests.setdefault((run.suite_key, run.test_id), []).append(run)
-    for alike in list(tests.values())[:MOST]:
+    for alike in list(_by_test(run for run in runs if run.id in excused).values())[:MOST]:
         first = alike[0]
         why = one_line(reasons_text(alike), 1000)
         excuses = dict.fromkeys(excuse_text(run, held, gates) for run in alike)
         excuse = one_line("; ".join(excuses), 300)
         message = f"{excuse}; {_statuses(alike)}: {why}\nagenteval why {first.id}"
         yield command("notice", message, place=place_of(first), title=one_line(first.test_name, 200))
+
+
+def _by_test(runs: Iterable[RunRow]) -> dict[tuple[str, str], list[RunRow]]:
+    tests: dict[tuple[str, str], list[RunRow]] = {}
+    for run in runs:
+        tests.setdefault((run.suite_key, run.test_id), []).append(run)
+    return tests
 
 
 def _statuses(runs: Sequence[RunRow]) -> str:

@@ -89,7 +89,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
 def _case(
     store: Store,
     row: RunRow,
-    properties: list[tuple[str, str]],
+    properties: Sequence[tuple[str, str]],
     held: GatedRuns,
     gates: TestGates,
     labels: Sequence[Label],
@@ -104,20 +104,17 @@ def _case(
         "time": f"{(row.duration_ms or 0) / 1000:.3f}",
     }
     head = "    <testcase" + "".join(f" {key}={_attribute(value)}" for key, value in attributes.items())
-    if text := held_text(held.of_run(row)):
-        properties = [("quarantine", text), *properties]
-    if (verdict := gates.of_run(row)) is not None:
-        properties = [("gate", verdict_text(verdict)), *properties]
+    verdict, quarantine = gates.of_run(row), held_text(held.of_run(row))
+    notes = [("gate", verdict_text(verdict))] if verdict is not None else []
+    notes += [("quarantine", quarantine)] if quarantine else []
+    notes += properties
     if row.checks_not_made and row.status in DECIDED:
-        properties = [*properties, ("checks_not_made", _not_made(store, row))]
-    properties = [*properties, *(("label", label_text(label)) for label in labels)]
-    properties = [
-        *properties,
-        *(("feedback", feedback_text(entry).removeprefix("feedback ")) for entry in feedback),
-    ]
+        notes.append(("checks_not_made", _not_made(store, row)))
+    notes += [("label", label_text(label)) for label in labels]
+    notes += [("feedback", feedback_text(entry).removeprefix("feedback ")) for entry in feedback]
     if row.status == "passed":
-        return [head + ">", *_notes(properties), "    </testcase>"] if properties else [head + "/>"]
-    return [head + ">", *_notes(properties), *_ending(store, row, held, gates, labels), "    </testcase>"]
+        return [head + ">", *_notes(notes), "    </testcase>"] if notes else [head + "/>"]
+    return [head + ">", *_notes(notes), *_ending(store, row, held, gates, labels), "    </testcase>"]
 
 
 def _failed_hooks(store: Store, row: RunRow) -> list[tuple[str, str]]:

@@ -360,7 +360,7 @@ def _said_of_baseline(against: BaselineResult) -> str:
     if regressed:
         sentences.append(f"Regressed: {abridged(regressed, 5, separator='; ')}.")
     by_chance = [regression_text(test) for test in against.by_chance]
-    chance = f"fell, within chance: {'; '.join(by_chance[:5])}" if by_chance else ""
+    chance = f"fell, within chance: {abridged(by_chance, 5, separator='; ')}" if by_chance else ""
     parts = (fell_text(against), chance, *notice_lines(against.notices), f"pass rate {rate_text(overall)}")
     sentences += [sentence(part) for part in (*parts, significance_text(overall), power_text(overall)) if part]
     if against.without_baseline:
