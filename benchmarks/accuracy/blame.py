@@ -408,7 +408,7 @@ def _of_several(source: str, name: str, value: object, truth: int, steps: int) -
 
 def _writes(transcript: Transcript, results: Sequence[CriterionResult]) -> dict[str, int]:
     """The last call that changes something, and the first call that is not in the ground truth."""
-    made = expectation_of(results, {}).made
+    made = {call.call for call in expectation_of(results, {}).calls if call.call is not None}
     steps = call_steps(transcript)
     writes = [
         number
