@@ -33,6 +33,7 @@ from agenteval_tui.analysis.statistics import (
 from agenteval_tui.core import numbers
 from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.plan.model import ARMS, arm_label, arm_of
 
@@ -121,9 +122,7 @@ class ABResult(Document, frozen=True, kw_only=True):
 
 def compare_ab(rows: Iterable[RunRow], *, count_errors: bool = False) -> ABResult:
     """Compare the arms of one A/B execution (`PlanOptions.ab`). Raises `AgentevalError` when it has no two arms."""
-    arms: dict[str, list[RunRow]] = {}
-    for row in rows:
-        arms.setdefault(arm_of(row.variation), []).append(row)
+    arms = grouped((arm_of(row.variation), row) for row in rows)
     sides = [arms.get(arm) for arm in ARMS]
     if not sides[0] or not sides[1]:
         raise AgentevalError("this execution does not compare two arms", fix="run with --ab NAME NAME")
@@ -196,10 +195,7 @@ def _counts_of_one_case(
 
 
 def _by_case(rows: Iterable[RunRow]) -> dict[Case, list[RunRow]]:
-    by_case: dict[Case, list[RunRow]] = {}
-    for row in rows:
-        by_case.setdefault((row.suite_key, row.test_id, row.row), []).append(row)
-    return by_case
+    return grouped(((row.suite_key, row.test_id, row.row), row) for row in rows)
 
 
 def _decided(runs: Sequence[RunRow], count_errors: bool) -> list[RunRow]:
@@ -283,11 +279,8 @@ def _tests(
     rates: Sequence[Mapping[Case, float]],
     count_errors: bool,
 ) -> tuple[TestDifference, ...]:
-    grouped: dict[tuple[str, str], list[Case]] = {}
-    for case in shared:
-        grouped.setdefault(case[:2], []).append(case)
     tests = []
-    for cases in grouped.values():
+    for cases in grouped((case[:2], case) for case in shared).values():
         sides = [_decided([run for case in cases for run in side_cases[case]], count_errors) for side_cases in by_case]
         first = by_case[0][cases[0]][0]
         (n_a, passed_a), (n_b, passed_b) = [(len(side), sum(run.status == "passed" for run in side)) for side in sides]

@@ -25,6 +25,7 @@ from agenteval_tui.analysis.setup_changes import Change
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.document import Document, StatusOrNone
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.remote_requests import Reply
@@ -186,10 +187,7 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
         return None
     first = _most_frequent([flip.test for flip in flips])
     chosen = next(flip for flip in flips if flip.test.who == first.who)
-    by_name: dict[str, list[Attribution[Reason]]] = {}
-    for flip in flips:
-        for criterion in flip.criteria:
-            by_name.setdefault(criterion.criterion, []).append(criterion)
+    by_name = grouped((criterion.criterion, criterion) for flip in flips for criterion in flip.criteria)
     return Attributed(
         first.who,
         first.reason,
@@ -341,10 +339,11 @@ def _asked_again(spec: CriterionSpec, run: _Stored) -> tuple[int, int]:
     checker = compile_criterion(spec)
     sole = sole_of_results(run.results)
     answers = stored_answers([spec], run.transcript, run.row.variables, run.replies, run.labels, sole)
-    questions: dict[str, list[str]] = {}
-    for request in checker.requests(run.transcript, run.row.variables, {}):
-        if request.kind == "chat":
-            questions.setdefault(_question(request.to_json()), []).append(request.hash)
+    questions = grouped(
+        (_question(request.to_json()), request.hash)
+        for request in checker.requests(run.transcript, run.row.variables, {})
+        if request.kind == "chat"
+    )
     passed = times = 0
     for question, hashes in questions.items():
         for reply in run.replies:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading.causes import Cause, cause_from
@@ -150,10 +151,9 @@ def failure_causes(store: Store, run_ids: Sequence[str]) -> dict[str, list[Cause
         ).fetchall()
     )
     names = dict(rows)
-    by_run: dict[str, list[Cause]] = {}
-    for failure in stored.failures(store, list(names)):
-        by_run.setdefault(names[failure.run], []).append(cause_from(failure.signature))
-    return by_run
+    return grouped(
+        (names[failure.run], cause_from(failure.signature)) for failure in stored.failures(store, list(names))
+    )
 
 
 def _grouped(failures: Iterable[Failure]) -> dict[str, list[Failure]]:

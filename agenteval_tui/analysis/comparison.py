@@ -59,6 +59,7 @@ from agenteval_tui.analysis.statistics import (
     spread_out,
 )
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading.results import MetricResult, Outcome
 from agenteval_tui.history.comparison_queries import (
@@ -138,17 +139,17 @@ def compare_runs(
     renamed = {pair.was: pair.now for pair in paired}
     sides: tuple[RunLists, RunLists] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
     tests: list[TestChange] = []
-    grouped: dict[TestKey, list[Case]] = {}
+    cases_of: dict[TestKey, list[Case]] = {}
     # The right side first: tests are shown in its order, and what only the left has comes behind.
     for case in (*sides[1], *sides[0]):
-        cases = grouped.setdefault(case[:3], [])
+        cases = cases_of.setdefault(case[:3], [])
         # A case of both sides is met twice. The doubles that this leaves go below.
         if case not in cases[-1:]:
             cases.append(case)
-    pairs = {key: _first_pairs(cases, sides) for key, cases in grouped.items()}
+    pairs = {key: _first_pairs(cases, sides) for key, cases in cases_of.items()}
     # Of two agents, variations or versions it is known what was set up differently: that is what is compared.
     setup = setups(pairs) if setups is not None and by_variation and "version" not in (a.kind, b.kind) else {}
-    for key, cases in grouped.items():
+    for key, cases in cases_of.items():
         changed = setup.get(key, ())
         tests.append(
             _test_change(
@@ -195,10 +196,7 @@ def _read(store: Store, side: Side) -> Results:
 
 
 def _results(criteria: Iterable[ComparedCriterion]) -> Results:
-    by_run: dict[int, list[ComparedCriterion]] = {}
-    for criterion in criteria:
-        by_run.setdefault(criterion.run, []).append(criterion)
-    return by_run
+    return grouped((criterion.run, criterion) for criterion in criteria)
 
 
 def _edited_plans(a: Side, b: Side) -> list[int]:
@@ -418,11 +416,11 @@ def _any_pair(cases: Sequence[Case], sides: tuple[RunLists, RunLists]) -> tuple[
 def _criterion_changes(
     runs: Sequence[Sequence[ComparedRun]], results: tuple[Results, Results]
 ) -> tuple[CriterionChange, ...]:
-    grouped = [
+    by_name = [
         _by_name(result for run in side for result in results[number].get(run.rowid, ()))
         for number, side in enumerate(runs)
     ]
-    was, now = grouped
+    was, now = by_name
     renamed = _renamed(was, now)
     changes = []
     for name, listed in now.items():
@@ -437,10 +435,7 @@ def _criterion_changes(
 
 
 def _by_name(results: Iterable[ComparedCriterion]) -> dict[str, list[ComparedCriterion]]:
-    grouped: dict[str, list[ComparedCriterion]] = {}
-    for result in results:
-        grouped.setdefault(result.name, []).append(result)
-    return grouped
+    return grouped((result.name, result) for result in results)
 
 
 def _renamed(

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.comparison_model import PairedSuites, Side, SidesError
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history import baselines
 from agenteval_tui.history.baselines import Baseline
@@ -184,13 +185,12 @@ def moved_suites(listed: Sequence[Baseline], suites: Mapping[str, str]) -> dict[
 
     A suite was moved if its file is gone and exactly one suite has its name, and no other suite that is gone has it.
     """
-    gone: dict[str, list[str]] = {}
-    for key, name in {(baseline.suite_key, baseline.suite_name) for baseline in listed}:
-        if key not in suites and not is_imported(key) and _is_gone(key):
-            gone.setdefault(name, []).append(key)
-    there: dict[str, list[str]] = {}
-    for key, name in suites.items():
-        there.setdefault(name, []).append(key)
+    gone = grouped(
+        (name, key)
+        for key, name in {(baseline.suite_key, baseline.suite_name) for baseline in listed}
+        if key not in suites and not is_imported(key) and _is_gone(key)
+    )
+    there = grouped((name, key) for key, name in suites.items())
     return {keys[0]: there[name][0] for name, keys in gone.items() if len(keys) == len(there.get(name, ())) == 1}
 
 

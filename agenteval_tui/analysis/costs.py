@@ -13,6 +13,7 @@ from typing import Annotated, Generic, TypeVar
 from msgspec import Meta, Struct
 
 from agenteval_tui.core.document import Document
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.records import CostRow, RunRow
 from agenteval_tui.history.store import Store
 
@@ -171,10 +172,7 @@ def _test(row: CostRow) -> tuple[str, str]:
 
 
 def _grouped(rows: Iterable[CostRow], key: Callable[[CostRow], K]) -> dict[K, list[CostRow]]:
-    groups: dict[K, list[CostRow]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
+    return grouped((key(row), row) for row in rows)
 
 
 def _spent(rows: Sequence[CostRow], priced: int | None = None, measured: int | None = None) -> CostTotals:

@@ -24,6 +24,7 @@ from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.regressions import Regressions, regressions_of
 from agenteval_tui.analysis.setup_changes import SetupChange
 from agenteval_tui.core.document import Count, Document, one_of
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.baselines import baselines, has_baselines
 from agenteval_tui.history.comparison_queries import ComparedRun
 from agenteval_tui.history.quarantines import ActiveQuarantines, active
@@ -226,10 +227,11 @@ def _notices(test: TestChange, runs: Mapping[str, ComparedRun], *, rows_chosen: 
     if new := [row.label for row in test.rows if row.was is None and _fails(row.now)]:
         yield notice(code="new_rows_fail", rows=tuple(new))
     if was.n and now.n:
-        by_cause: dict[NoVerdictCause, list[str]] = {}
-        for row in test.rows:
-            if row.was is not None and row.was.n and row.now is not None and not row.now.n:
-                by_cause.setdefault(_cause(_statuses(row, test, runs)), []).append(row.label)
+        by_cause = grouped(
+            (_cause(_statuses(row, test, runs)), row.label)
+            for row in test.rows
+            if row.was is not None and row.was.n and row.now is not None and not row.now.n
+        )
         for cause, rows in by_cause.items():
             yield notice(code="no_verdict", cause=cause, rows=tuple(rows))
         if not test.rows and now.runs < was.runs:
@@ -266,9 +268,7 @@ def _that_gate(store: Store, side: Side, held: ActiveQuarantines) -> Iterable[Co
     tests = {(key, test) for key, test, criterion in held.by_key if criterion}
     judged_again = [run for run in side.runs if (run.suite_key, run.test_id) in tests]
     gated: dict[str, tuple[str, float | None]] = {}
-    by_execution: dict[str, list[int]] = {}
-    for run in judged_again:
-        by_execution.setdefault(run.execution_id, []).append(run.rowid)
+    by_execution = grouped((run.execution_id, run.rowid) for run in judged_again)
     for rowids in by_execution.values():
         for row in gating(store, store.run_rows(rowids), held).runs:
             gated[row.id] = row.status, row.score

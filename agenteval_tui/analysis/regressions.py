@@ -23,6 +23,7 @@ from agenteval_tui.analysis.comparison_model import Comparison, TestKey
 from agenteval_tui.analysis.statistics import SIGNIFICANT
 from agenteval_tui.analysis.stratified_test import PassCounts, at_least, stratified_exact
 from agenteval_tui.core.document import Document, RowKey, Share, one_of
+from agenteval_tui.core.groups import grouped
 
 OVERALL = 0.025
 """The largest one-sided p-value at which everything together fell: what the tests that are shown beside it, which are
@@ -178,9 +179,7 @@ def _fallen_parts(cases: Sequence[Case]) -> list[Regression]:
     Bonferroni method for discrete data", Biometrics 46, 1990): a hundred stable tests hide nothing of the one that
     varies.
     """
-    tests: dict[TestKey, list[Case]] = {}
-    for case in cases:
-        tests.setdefault(case.test, []).append(case)
+    tests = grouped((case.test, case) for case in cases)
     parts = [(_of_case("fell", case), [case.counts]) for case in cases]
     parts += [
         (

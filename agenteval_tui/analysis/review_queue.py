@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.sentences import metric_sentence
 from agenteval_tui.history.labels import Label, by_run, label_of
@@ -121,10 +122,7 @@ def _of_results(store: Store, runs: RunFilter, why: Why) -> list[QueueItem]:
             " AND r.run IN (SELECT value FROM json_each(?)) ORDER BY r.run, r.position",
             (outcome, json.dumps(ids)),
         )
-        by_run: dict[int, list[tuple[int, str]]] = {}
-        for run, position, name in rows.fetchall():
-            by_run.setdefault(run, []).append((position, name))
-        return by_run
+        return grouped((run, (position, name)) for run, position, name in rows.fetchall())
 
     by_run = store.read(read)
     items: list[QueueItem] = []

@@ -23,6 +23,7 @@ from agenteval_tui.analysis.statistics import (
     wilson,
 )
 from agenteval_tui.core.document import Count, Document, RowKey, Share
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.records import RunRow, checks_not_made
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
 from agenteval_tui.suites.row_keys import row_label
@@ -121,9 +122,7 @@ def execution_stats(
     to stop.
     `imported`: the execution was imported, and its skipped runs are not graded yet.
     """
-    groups: dict[TestKey, list[RunRow]] = {}
-    for row in rows:
-        groups.setdefault(TestKey(row.suite_key, row.test_id, row.variation, row.row, row.row_key), []).append(row)
+    groups = grouped((TestKey(row.suite_key, row.test_id, row.variation, row.row, row.row_key), row) for row in rows)
     ids = _ids(list(groups))
     tests = tuple([_of_test(ids[key], key, runs, count_errors, steps or {}, imported) for key, runs in groups.items()])
     every = [row for runs in groups.values() for row in runs]

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.statistics import FEW, Z95, Interval, counted, rate_over_rows
 from agenteval_tui.core.document import extended
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
@@ -129,9 +130,7 @@ def judge_gates(gates: StoredGates, runs: Iterable[RunRow]) -> TestGates:
     """Measure runs against these gates. `runs`: those that gate, with their outcomes then (`GatedRuns.runs`)."""
     if not gates:
         return TestGates()
-    groups: dict[tuple[str, str, str], list[RunRow]] = {}
-    for run in runs:
-        groups.setdefault((run.suite_key, run.test_id, run.variation), []).append(run)
+    groups = grouped(((run.suite_key, run.test_id, run.variation), run) for run in runs)
     verdicts, excused = [], set()
     for (suite_key, test_id, _), alike in groups.items():
         gate = gates.of(suite_key, test_id)
@@ -171,9 +170,7 @@ def gates_of_test(store: Store, last: Sequence[RunRow]) -> tuple[GateVerdict, ..
 
 
 def _verdict(gate: Gate, runs: list[RunRow]) -> GateVerdict:
-    rows: dict[tuple[int, str], list[str]] = {}
-    for run in runs:
-        rows.setdefault((run.row, run.row_key), []).append(run.status)
+    rows = grouped(((run.row, run.row_key), run.status) for run in runs)
     whole = counted(run.status for run in runs)
     stopped = any(run.status == "skipped" for run in runs)
     if stopped and len(rows) == 1:

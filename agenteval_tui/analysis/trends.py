@@ -22,6 +22,7 @@ from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import command_line
 from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
 from agenteval_tui.history.execution_names import META, OF_EXECUTIONS, version_groups
@@ -303,15 +304,13 @@ def _trend(
     else:
         tallies = rows.tallies_of(connection, picked, bins, statuses, query.group)
     names = groups_of(connection, query.group, test_names, {tally.key for tally in tallies})
-    by_key: dict[Any, list[Tally]] = {}
-    for tally in tallies:
-        by_key.setdefault(tally.key, []).append(tally)
-    grouped: dict[str, list[Tally]] = {}
+    by_key = grouped((tally.key, tally) for tally in tallies)
+    by_group: dict[str, list[Tally]] = {}
     group_names: dict[str, str] = {}
     for key, listed in by_key.items():
         for group, name in names(key):
             group_names[group] = name
-            grouped.setdefault(group, []).extend(listed)
+            by_group.setdefault(group, []).extend(listed)
     place = {each.row: number for number, each in enumerate(bins)}
     spent_by_measure = {
         measure: _taken(
@@ -335,7 +334,7 @@ def _trend(
             # A group that is a test has no other one.
             other_tests={} if query.group == "test" else _other_tests(listed, place),
         )
-        for key, listed in grouped.items()
+        for key, listed in by_group.items()
     ]
     series.sort(key=_worst_first)
     runs = sum([tally.passed + tally.failed + tally.errors + tally.review for tally in tallies])

@@ -13,6 +13,7 @@ from agenteval_tui.analysis.execution_steps import Counts, Step, step_between, s
 from agenteval_tui.analysis.judge_variance import VarianceSplit
 from agenteval_tui.analysis.statistics import Interval, interval_of, pass_rate
 from agenteval_tui.analysis.trends import TrendQuery, select_runs
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
@@ -229,10 +230,10 @@ def ledger(store: Store, trend_query: TrendQuery, at_ms: int, *, judges: bool = 
             _with_split(store, trend_query, criterion) if criterion.flaky else replace(criterion, whose="nobody")
             for criterion in criteria
         ]
-    grouped: dict[tuple[str, str, str, str], list[VarianceComponent]] = {}
-    for criterion in sorted(criteria, key=_worst_first):
-        grouped.setdefault(_key(criterion), []).append(criterion)
-    by_test = {key: tuple(listed) for key, listed in grouped.items()}
+    worst_first = sorted(criteria, key=_worst_first)
+    by_test = {
+        key: tuple(listed) for key, listed in grouped((_key(criterion), criterion) for criterion in worst_first).items()
+    }
     variance_components = [_with_criteria(test, by_test.get(_key(test), ())) for test in tests]
     return VarianceReport(tuple(sorted(variance_components, key=_worst_first)), by_test, since_ms, cut)
 
@@ -257,9 +258,10 @@ def _counted(
     names = {test_name.row: test_name for test_name in test_names}
     tests = []
     place = rows.TimeBucket(0, picked.since_ms, picked.until_ms)
-    ended: dict[tuple[int, str, int], list[rows.Tally]] = {}
-    for tally in rows.tallies(connection, picked, [place], "setting"):
-        ended.setdefault((tally.test, tally.variation, tally.row), []).append(tally)
+    ended = grouped(
+        ((tally.test, tally.variation, tally.row), tally)
+        for tally in rows.tallies(connection, picked, [place], "setting")
+    )
     settings_seen = rows.settings_seen(connection, picked)
     criteria_of = rows.criteria_of_plans(connection, sorted({int(key.split("\x1f")[2]) for key in settings_seen}))
     places = rows.rows_known(connection, sorted({row for _, _, row in ended if row}))

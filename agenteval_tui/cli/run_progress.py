@@ -12,6 +12,7 @@ from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output, Style, outcome_sign
 from agenteval_tui.core.display import both_ends, one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import dollars, duration
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.grading.results import CriterionResult
@@ -264,10 +265,11 @@ class RunProgress:
         for run in runs:
             if run.error or not (run.status == "error" or run.not_made):
                 continue
-            reasons: dict[str, list[str]] = {}
-            for result in self._state.results(run.ref.run):
-                if reason := why_not_observed(result):
-                    reasons.setdefault(reason, []).append(result.criterion)
+            reasons = grouped(
+                (reason, result.criterion)
+                for result in self._state.results(run.ref.run)
+                if (reason := why_not_observed(result))
+            )
             for reason, names in reasons.items():
                 not_observed = self._not_observed.setdefault(reason, NotObserved(reason, []))
                 not_observed.runs += 1
@@ -293,10 +295,11 @@ class RunProgress:
 
     def _why(self, runs: Sequence[RunState], told_before: frozenset[str]) -> None:
         """Each reason once, with the runs that it stopped. `told_before`: what could not be seen in earlier tests."""
-        same: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunState]] = {}
-        for run in runs:
-            if run.ended and run.status not in ("passed", "cancelled", "skipped"):
-                same.setdefault((run.error, run.failed), []).append(run)
+        same = grouped(
+            ((run.error, run.failed), run)
+            for run in runs
+            if run.ended and run.status not in ("passed", "cancelled", "skipped")
+        )
         for (error, _), alike in same.items():
             numbers = abridged([str(run.ref.repetition) for run in alike], _NUMBERED)
             which = f"{'run' if len(alike) == 1 else 'runs'} {numbers}: {alike[0].status}"

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, deciding_line, signatures
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
@@ -88,14 +89,15 @@ def _read_failures(
         f" WHERE {status} IN ('failed', 'error'){chosen} ORDER BY r.id",
         values,
     ).fetchall()
-    stored: dict[int, list[tuple[str, int, str]]] = {}
-    for run, cause, position, criterion in connection.execute(
-        "SELECT r.id, c.cause, c.position, coalesce(k.hash, '') FROM runs r JOIN criterion_results c ON c.run = r.id"
-        " LEFT JOIN criteria k ON k.id = c.criterion"
-        f" WHERE {status} IN ('failed', 'error') AND c.cause > ''{chosen} ORDER BY c.run, c.position",
-        values,
-    ):
-        stored.setdefault(run, []).append((cause, position, criterion))
+    stored = grouped(
+        (run, (cause, position, criterion))
+        for run, cause, position, criterion in connection.execute(
+            "SELECT r.id, c.cause, c.position, coalesce(k.hash, '') FROM runs r"
+            " JOIN criterion_results c ON c.run = r.id LEFT JOIN criteria k ON k.id = c.criterion"
+            f" WHERE {status} IN ('failed', 'error') AND c.cause > ''{chosen} ORDER BY c.run, c.position",
+            values,
+        )
+    )
     failures: list[Failure] = []
     explained: list[tuple[int, int, str]] = []
     for run, test, execution, status, kind in rows:
@@ -246,7 +248,4 @@ def runs_of_tests(connection: sqlite3.Connection, executions: Mapping[int, int])
         f" WHERE r.status IN ({marks}) ORDER BY r.id",
         (json.dumps(executions), *ENDED),
     )
-    runs_by_test: dict[int, list[int]] = {}
-    for test, run in rows.fetchall():
-        runs_by_test.setdefault(test, []).append(run)
-    return runs_by_test
+    return grouped((test, run) for test, run in rows.fetchall())

@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from msgspec import Struct
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.remote_requests import GOOD_FROM
@@ -193,20 +194,14 @@ _Said = TypeVar("_Said", bound=_OfRun)
 
 def by_run(entries: Iterable[_Said]) -> dict[str, list[_Said]]:
     """Labels or feedback by the id of their run, in their order; runs without any are left out."""
-    entries_of: dict[str, list[_Said]] = {}
-    for entry in entries:
-        entries_of.setdefault(entry.run_id, []).append(entry)
-    return entries_of
+    return grouped((entry.run_id, entry) for entry in entries)
 
 
 def labels_by_recording(connection: sqlite3.Connection) -> dict[str, list[Label]]:
     """All labels by the id of the recorded run, oldest first."""
     labels = labels_of(connection, None)
     recorded = recordings_of(connection, [label.run_id for label in labels])
-    by_recording: dict[str, list[Label]] = {}
-    for label in labels:
-        by_recording.setdefault(recorded.get(label.run_id, label.run_id), []).append(label)
-    return by_recording
+    return grouped((recorded.get(label.run_id, label.run_id), label) for label in labels)
 
 
 def _label(row: Sequence[Any]) -> Label:

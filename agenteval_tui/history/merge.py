@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.document import Count, Document
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history import import_validation, schema, tombstones
 from agenteval_tui.history.backup import copy_history
 from agenteval_tui.history.blobs import json_text, search_document
@@ -260,9 +261,7 @@ class _Merge(Operation):
         return coming, completed, already
 
     def _transcripts(self, connection: sqlite3.Connection, numbers: IdMap, numbers_wanted: set[int | None]) -> None:
-        calls: dict[int, list[Row]] = {}
-        for row in self.batch.tables["tool_calls"]:
-            calls.setdefault(row["transcript"], []).append(row)
+        calls = grouped((row["transcript"], row) for row in self.batch.tables["tool_calls"])
         for row in self.batch.tables["transcripts"]:
             if row["id"] in numbers_wanted and numbers.take(connection, "transcripts", [row]):
                 for call in calls.get(row["id"], ()):

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.storable import storable
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import NothingRanError
@@ -512,9 +513,7 @@ _LAST_WORDS = (
 def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, TestSummary]:
     """By test id; tests that never ended a run are left out."""
     which = (SUMMARY_WINDOW, storable(suite_key))
-    runs: dict[str, list[tuple[Any, ...]]] = {}
-    for test, *row in connection.execute(_WINDOW + _RECENT_RUNS, which).fetchall():
-        runs.setdefault(test, []).append(tuple(row))
+    runs = grouped((test, tuple(row)) for test, *row in connection.execute(_WINDOW + _RECENT_RUNS, which).fetchall())
     criteria: dict[str, dict[str, CriterionSummary]] = {}
     newest: dict[tuple[str, str], int] = {}
     for test, name, n, passed, last, run in connection.execute(_WINDOW + _CRITERIA, which).fetchall():

@@ -22,6 +22,7 @@ from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.pytest_plugin.session import TRUST, session_executions
 from agenteval_tui.suites.trust import code_runs_here
@@ -162,11 +163,12 @@ def _properties(ran: _Ran) -> Iterator[tuple[str, str]]:
     if not runs:
         return
     yield "agenteval_execution", runs[0].row.execution_id
-    counts: dict[str, list[bool]] = {}
-    for result_run in runs:
-        for result in result_run.criteria:
-            if str(result.outcome) != "skipped":
-                counts.setdefault(result.criterion, []).append(str(result.outcome) == "passed")
+    counts = grouped(
+        (result.criterion, str(result.outcome) == "passed")
+        for result_run in runs
+        for result in result_run.criteria
+        if str(result.outcome) != "skipped"
+    )
     for name, passed in counts.items():
         yield name, f"passed {sum(passed)} of {len(passed)}"
     for gate in ran.gates:

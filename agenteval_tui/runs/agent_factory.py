@@ -18,6 +18,7 @@ from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_surroundings import Surrounding, surroundings_of
@@ -226,11 +227,7 @@ def recordings_of(store: Store, reference: str, within: str = "") -> Mapping[str
     rows = [row for row in store.runs_of_execution(execution.id) if row.status not in _WITHOUT]
     rows.sort(key=lambda row: (row.variation != "", row.position))
     transcripts = dict(store.transcripts([row.id for row in rows]))
-    by_test: dict[str, list[Transcript]] = {}
-    for row in rows:
-        if row.id in transcripts:
-            by_test.setdefault(row.test_id, []).append(transcripts[row.id])
-    return by_test
+    return grouped((row.test_id, transcripts[row.id]) for row in rows if row.id in transcripts)
 
 
 def redactor_of(configured: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:

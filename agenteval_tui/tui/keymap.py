@@ -11,6 +11,7 @@ from textual.keys import Keys
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.core.private_files import UnreadableError, read_small
 from agenteval_tui.tui.action import EVERYWHERE
@@ -184,10 +185,11 @@ def collisions(keymap: Mapping[str, str]) -> list[str]:
     """
     problems: list[str] = []
     for scope in dict.fromkeys(action.scope for action in BY_ID.values()):
-        users: dict[str, list[str]] = {}
-        for action in answering(scope):
-            for key in filter(None, keymap.get(action.id, action.keys).split(",")):
-                users.setdefault(key, []).append(action.id)
+        users = grouped(
+            (key, action.id)
+            for action in answering(scope)
+            for key in filter(None, keymap.get(action.id, action.keys).split(","))
+        )
         for key, ids in users.items():
             if len(ids) < 2 or not any(action_id in keymap for action_id in ids):
                 continue

@@ -30,6 +30,7 @@ from agenteval_tui.analysis.regressions import Regressions, regressions_of
 from agenteval_tui.analysis.setup_changes import SetupChange
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
@@ -441,10 +442,7 @@ def _setup_value(kind: str, value: str | float | None) -> str:
 
 def asked_text(tests: Iterable[TestChange]) -> str:
     """`asked differently than before: another prompt (a, b), agent small → large (c)`; "" for none."""
-    by_change: dict[str, list[str]] = {}
-    for test in tests:
-        for change in test.asking_changes:
-            by_change.setdefault(setup_text(change), []).append(test.label)
+    by_change = grouped((setup_text(change), test.label) for test in tests for change in test.asking_changes)
     words = [f"{what} ({abridged(labels, _NAMED, rest='more tests')})" for what, labels in by_change.items()]
     return f"asked differently than before: {', '.join(words)}" if words else ""
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.grading.explain import why
@@ -88,9 +89,7 @@ def failures(runs: Sequence[RunRow], results_of: Callable[[str], Sequence[Criter
     last = any(run.status != "passed" for run in newest)
     looked_at = newest if last else ended
     bad = [run for run in looked_at if run.status != "passed"]
-    by_reason: dict[str, list[RunRow]] = {}
-    for run in bad:
-        by_reason.setdefault(reason_of(run), []).append(run)
+    by_reason = grouped((reason_of(run), run) for run in bad)
     frequent = sorted(by_reason.items(), key=lambda entry: -len(entry[1]))[:REASONS]
     return Failures(tuple(_failure(reason, alike, len(looked_at), results_of) for reason, alike in frequent), last)
 
@@ -159,9 +158,7 @@ def clearest_of(
 ) -> Failure | None:
     """Of the runs of an execution the failure that is the easiest to understand; of many failed tests the first `most`
     are looked at. None where nothing failed."""
-    tests: dict[tuple[str, str, str], list[RunRow]] = {}
-    for run in runs:
-        tests.setdefault((run.suite_key, run.test_id, run.variation), []).append(run)
+    tests = grouped(((run.suite_key, run.test_id, run.variation), run) for run in runs)
     failed = [which for which, rows in tests.items() if any(run.status in ("failed", "error") for run in rows)]
     reasons = {which: failures(tests[which], results_of) for which in failed[:most]}
     key = clearest(reasons)

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.json_values import parsed_json, with_texts
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
@@ -276,9 +277,7 @@ def _given(transcript: Transcript, index: int, arguments: dict[str, Any]) -> Tra
 def _with_calls(transcript: Transcript, indices: list[int]) -> Transcript:
     """With these calls, in this order (a number may occur twice); messages point at where their calls are now."""
     calls: list[ToolCall] = [transcript.tool_calls[index] for index in indices]
-    places: dict[int, list[int]] = {}
-    for place, index in enumerate(indices):
-        places.setdefault(index, []).append(place)
+    places = grouped((index, place) for place, index in enumerate(indices))
     messages: list[Message] = []
     for message in transcript.messages:
         if message.role == "tool" and message.tool_call is not None:

@@ -16,6 +16,7 @@ from agenteval_tui.cli.output import outcome_sign
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.extensions.otel.document import HeardRunDocument
@@ -25,7 +26,6 @@ from agenteval_tui.extensions.otel.options import ListeningOptions
 from agenteval_tui.extensions.otel.protobuf import require_protobuf
 from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.grading.spec import CriterionSpec
-from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
@@ -132,10 +132,11 @@ async def _listen(
 def _save_tests(invocation: Invocation, store: Store, execution: str, path: Path) -> None:
     """A test for each question that was answered, of all runs that went well."""
     user_agents = load_agents(directories.config_dir())
-    by_test: dict[tuple[str, str], list[RunRow]] = {}
-    for row in store.runs_of_execution(execution):
-        if row.status not in ("failed", "error"):
-            by_test.setdefault((row.suite_name, row.test_id), []).append(row)
+    by_test = grouped(
+        ((row.suite_name, row.test_id), row)
+        for row in store.runs_of_execution(execution)
+        if row.status not in ("failed", "error")
+    )
     if not by_test:
         invocation.note("no run was successful, so no test was made")
     for rows in by_test.values():

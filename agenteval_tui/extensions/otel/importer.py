@@ -26,6 +26,7 @@ from agenteval_tui.agents.recording.protocols import Reply
 from agenteval_tui.agents.recording.told_requests import with_requests
 from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.json_values import json_object, parsed_json
 from agenteval_tui.extensions.otel import openinference
 from agenteval_tui.extensions.otel.openinference import PREFIXES
@@ -394,9 +395,7 @@ def conversation_in(
     and further ones have their agent's name. Without messages it is empty if there are calls of tools, which
     `with_measures` adds; else None."""
     owners = _agents_around([*agents, *models], spans, agents)
-    below: dict[str, list[Span]] = {}
-    for span in (*agents, *models):
-        below.setdefault(owners[span["id"]], []).append(span)
+    below = grouped((owners[span["id"]], span) for span in (*agents, *models))
     outermost = [agent for agent in agents if not owners[agent["id"]]]
     free = [model for model in models if not owners[model["id"]]]
     lines: list[tuple[Span, list[dict[str, Any]]]] = []
@@ -707,10 +706,7 @@ def _of_calls(
         if call.id and by_id.get(call.id):
             span_of[index] = by_id[call.id].pop()
     paired = {id(span) for span in span_of.values()}
-    by_name: dict[str, list[Mapping[str, Any]]] = {}
-    for span in tools:
-        if id(span) not in paired:
-            by_name.setdefault(name_of_tool(span), []).append(span)
+    by_name = grouped((name_of_tool(span), span) for span in tools if id(span) not in paired)
     for by_arguments in (True, False):
         for index, call in enumerate(calls):
             same_name = by_name.get(call.name, []) if index not in span_of else []

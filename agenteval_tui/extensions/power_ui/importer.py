@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.message_formats import plain_text
 from agenteval_tui.formats.importers.suite_import import FoundTests, literal_prompt, needs_manual_work
@@ -57,9 +58,7 @@ def tests(source: Source) -> FoundTests:
             where=str(source.path),
             fix="name the export of AI_TEST_CASE, or put both into one folder",
         )
-    by_case: dict[str, list[Mapping[str, Any]]] = {}
-    for row in rows[CRITERIA]:
-        by_case.setdefault(plain_text(_cell(row, CASES)).lower(), []).append(row)
+    by_case = grouped((plain_text(_cell(row, CASES)).lower(), row) for row in rows[CRITERIA])
     for number_, case in enumerate(rows[CASES], 1):
         own = [*_nested(case), *by_case.pop(plain_text(_cell(case, "UID")).lower(), [])]
         _add(case, own, found_tests, number_)

@@ -26,6 +26,7 @@ from agenteval_tui.analysis.repetitions import Divergence, divergence_of
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.options import Options, limits
@@ -161,9 +162,7 @@ def share(
         raise AgentevalError("no run fits into this size", where=f"{options.max_mb:g} MB", fix="give a larger --max-mb")
     made_share = Share((), len(parts_by_run), len(rows) - len(parts_by_run), len(every) - len(rows))
     missing = [f'<p class="bad">Not in this file: {line_html(made_share.missing)}.</p>'] if made_share.missing else []
-    tests: dict[tuple[str, ...], list[RunRow]] = {}
-    for row in rows:
-        tests.setdefault((row.suite_key, row.test_id, row.variation, row.row_label), []).append(row)
+    tests = grouped(((row.suite_key, row.test_id, row.variation, row.row_label), row) for row in rows)
     body: list[str] = []
     for alike in tests.values():
         sections = [parts_by_run[row.id][1] for row in alike if row.id in parts_by_run]

@@ -9,6 +9,7 @@ from typing import Any
 
 import regex
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.extensions.suggest.conditions import (
     Condition,
@@ -131,10 +132,7 @@ class _Texts:
         if not outside:
             ranked = [entry for entry in ranked if not inside & ~entry[1]]
         chosen = {mask for _, mask in ranked[:_KEPT]}
-        by_mask: dict[int, list[str]] = {}
-        for text, mask in pieces.items():
-            if mask in chosen:
-                by_mask.setdefault(mask, []).append(text)
+        by_mask = grouped((mask, text) for text, mask in pieces.items() if mask in chosen)
         best: list[tuple[str, int]] = []
         most = _ALIKE if outside else 40
         for _, mask in ranked[:_KEPT]:

@@ -14,6 +14,7 @@ from agenteval_tui.analysis.quarantine_gate import GatedRuns
 from agenteval_tui.analysis.regression_gate import BaselineResult
 from agenteval_tui.analysis.test_gates import TestGates
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.exporters.report_figures import BAD
 from agenteval_tui.formats.exporters.report_md import report_md
@@ -100,10 +101,7 @@ def _notices(
 
 
 def _by_test(runs: Iterable[RunRow]) -> dict[tuple[str, str], list[RunRow]]:
-    tests: dict[tuple[str, str], list[RunRow]] = {}
-    for run in runs:
-        tests.setdefault((run.suite_key, run.test_id), []).append(run)
-    return tests
+    return grouped(((run.suite_key, run.test_id), run) for run in runs)
 
 
 def _statuses(runs: Sequence[RunRow]) -> str:

@@ -16,6 +16,7 @@ from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_ba
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count, iso
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.formats.documents.causes import properties_of
@@ -46,9 +47,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     A failure in quarantine, or of a test that reached its gate, is `skipped`, with its explanation: the file's reader
     must not report a failure where the exit code does not. pytest writes its expected failures so.
     """
-    suites: dict[str, list[RunRow]] = {}
-    for row in store.runs_of_execution(execution.id):
-        suites.setdefault(row.suite_name, []).append(row)
+    suites = grouped((row.suite_name, row) for row in store.runs_of_execution(execution.id))
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {html_comment_escape(execution.id)} -->"]
     every = [row for rows in suites.values() for row in rows]
     held = gating_now(store, every)

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from pydantic import AliasChoices, BaseModel, Field, field_validator
 
 from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, TOOL_ARGUMENTS, TOOL_NAMES, no_null
@@ -236,10 +237,7 @@ class Tool:
         self.expected: tuple[Expected, ...] | None = None
         if data.arguments is not None:
             listed = data.arguments if isinstance(data.arguments, list) else [data.arguments]
-            values: dict[str, list[Any]] = {}
-            for entry in listed:
-                for name, value in entry.items():
-                    values.setdefault(name, []).append(value)
+            values = grouped((name, value) for entry in listed for name, value in entry.items())
             self.expected = tuple(
                 Expected(name, tuple(compile_matcher(value, named=True) for value in written), tuple(written))
                 for name, written in values.items()
@@ -314,9 +312,7 @@ class CompiledToolCheck:
                 return 0.0, False
             if not self.tools and not self.forbidden:
                 return 1.0, True
-        by_name: dict[str, list[ToolCall]] = {}
-        for call in calls:
-            by_name.setdefault(call.name, []).append(call)
+        by_name = grouped((call.name, call) for call in calls)
         usage = arguments = float(len(self.tools))
         capped = False
         for tool in self.tools:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed as listing
 from agenteval_tui.core.phrasing import shown
@@ -68,9 +69,7 @@ def _one_entry(
     broken: Mapping[int, frozenset[str]],
 ) -> Iterator[tuple[str, Change]]:
     """Several entries of one tool as one with a list of arguments: every call is measured against every entry."""
-    by_name: dict[str, list[int]] = {}
-    for number, tool in enumerate(tools):
-        by_name.setdefault(tool.name, []).append(number)
+    by_name = grouped((tool.name, number) for number, tool in enumerate(tools))
     for name, numbers in by_name.items():
         entries = [tools[number] for number in numbers]
         covers = frozenset(condition for number in numbers for condition in broken[number])

@@ -18,6 +18,7 @@ from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.recording.session import Cost
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import content_hash, new_id
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.history.records import RunFilter, RunRow
@@ -182,9 +183,7 @@ class Tapes:
 
     def without_tools(self, runs: Iterable[RecordedRun]) -> tuple[str, ...]:
         """The agents in whose newest recorded runs no call of an MCP server is recorded."""
-        by_agent: dict[str, list[RecordedRun]] = {}
-        for run in runs:
-            by_agent.setdefault(run.row.agent, []).append(run)
+        by_agent = grouped((run.row.agent, run) for run in runs)
         tapes = {name: [self._tape(run.row) for run in own[:_LOOKED_AT]] for name, own in by_agent.items()}
         return tuple(
             [

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history import causes
 from agenteval_tui.history.records import RunRow
@@ -65,9 +66,9 @@ class Outcomes(Struct, frozen=True):
 
 def answers_of(store: Store, rows: Sequence[RunRow], *, stored: bool) -> list[Answer]:
     """Continuations with what failed in them, and why."""
-    signatures: dict[int, list[str]] = {}
-    for failure in causes.failures(store, [row.rowid for row in rows]):
-        signatures.setdefault(failure.run, []).append(failure.signature)
+    signatures = grouped(
+        (failure.run, failure.signature) for failure in causes.failures(store, [row.rowid for row in rows])
+    )
     return [
         Answer(
             row,

@@ -11,6 +11,7 @@ from msgspec import Meta
 from agenteval_tui.agents.permission import TrustRequirement, untrusted_needs
 from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.around.execution import services_of
 from agenteval_tui.runs.around.plan import said_of
@@ -132,10 +133,9 @@ def _around(run: RunPlan) -> Iterator[str]:
 
 
 def _users(plan: Plan) -> Iterator[PlannedUser]:
-    turns_by_agent: dict[str, list[int]] = {}
-    for run in plan.runs:
-        if run.user is not None:
-            turns_by_agent.setdefault(run.user.agent.name, []).append(run.user.brief.max_turns)
+    turns_by_agent = grouped(
+        (run.user.agent.name, run.user.brief.max_turns) for run in plan.runs if run.user is not None
+    )
     return (PlannedUser(agent, len(turns), max(turns)) for agent, turns in turns_by_agent.items())
 
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import canonical_json, content_hash, new_id
 from agenteval_tui.core.options import OptionError
 from agenteval_tui.runs.around.asking import asks_of
@@ -263,9 +264,7 @@ def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple
     )
     # A dataset may be larger than the memory: no more cases than are drawn are held at once.
     chosen = sorted(heapq.nsmallest(number, every, key=lambda ranked: ranked[:3]), key=lambda ranked: ranked[1:3])
-    by_test: dict[int, list[RunSpec]] = {}
-    for _, place, _, case in chosen:
-        by_test.setdefault(place, []).append(case)
+    by_test = grouped((place, case) for _, place, _, case in chosen)
     return [(tests[place], cases) for place, cases in by_test.items()]
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count, percent
 from agenteval_tui.grading.causes import words_of
 from agenteval_tui.grading.results import CriterionResult
@@ -144,9 +145,7 @@ class CauseRows:
             rooms.append(max(width - width_of(head) - width_of(tail) - 1, 1))
         titles = [title_in(row.group, room) for row, room in zip(self.rows, rooms, strict=True)]
         for _ in range(_CUTS):
-            alike: dict[str, list[int]] = {}
-            for place, title in enumerate(titles):
-                alike.setdefault(title, []).append(place)
+            alike = grouped((title, place) for place, title in enumerate(titles))
             differing = [places for places in alike.values() if len({full[place] for place in places}) > 1]
             if not differing:
                 break

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count, short_dollars, short_duration, token_count
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -43,9 +44,7 @@ def outcomes_of_tests(
     runs: Sequence[RunRow], results_of: Callable[[str], Sequence[CriterionResult]]
 ) -> list[TestOutcome]:
     """The tests of an execution's runs, those that fail most first. `results_of` gives the results of a run."""
-    tests: dict[tuple[str, str, str], list[RunRow]] = {}
-    for run in runs:
-        tests.setdefault((run.suite_key, run.test_id, run.variation), []).append(run)
+    tests = grouped(((run.suite_key, run.test_id, run.variation), run) for run in runs)
     suites: dict[str, set[str]] = {}
     for suite, test, _ in tests:
         suites.setdefault(test, set()).add(suite)

@@ -16,6 +16,7 @@ from rich.console import COLOR_SYSTEMS, Console
 from rich.segment import Segment
 from textual.strip import Strip
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.tui.styled_text import cell_len
 
 # What a cell holds: its character ("" behind a wide one), and what is written to the terminal for its style.
@@ -286,9 +287,7 @@ def _by_style(
 ) -> list[_Stroke]:
     """The strokes of each style together; next comes the style that is set with the fewest bytes, and last one of
     `next_styles`, if there is any."""
-    groups: dict[Look, list[_Stroke]] = {}
-    for stroke in strokes:
-        groups.setdefault(stroke.look, []).append(stroke)
+    groups = grouped((stroke.look, stroke) for stroke in strokes)
     ordered: list[_Stroke] = []
     matching = [each for each in groups if each[:2] in next_styles and each[:2] != look[:2]]
     while groups:
