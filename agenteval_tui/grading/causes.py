@@ -116,6 +116,7 @@ _NOT_OBSERVED: dict[str, str] = {
     "unknown_requests": "what the model saw is not recorded",
     "open_spans": "the trace is not whole",
     "unrecorded": "not everything was recorded",
+    "asked_past": "some requests to models were not recorded",
 }
 """Why what a criterion looks at wasn't observed, by the code of the transcript's note."""
 _UNSEEN: dict[str, str] = {

@@ -316,7 +316,8 @@ class Note(Struct, frozen=True, omit_defaults=True):
     was not made (the tool). interrupted: the agent stopped to ask a person (what it asks). usage: tokens or a cost that
     can't be so (names and values). model_error: the last request to a model failed (how). asked_again: requests that
     were made twice (how many). no_requests: the program asked no model that the proxy could see (why that may be).
-    no_spans: it sent no span that tells what was said (why that may be). open_spans: spans that others belong to did
+    asked_past: the program asked models past the proxy (which servers). no_spans: it sent no span that tells what was
+    said (why that may be). open_spans: spans that others belong to did
     not end (how many). user_turns: the simulated user had not ended the conversation when it had spoken as often as
     it may (how often). partly_priced: the cost of some requests is not known (the sum of the others). partly_counted:
     some requests have no count of tokens (the sum of the others). usage_total: a reported total is not the sum of its
@@ -358,6 +359,7 @@ _NOTES = {
     "open_spans": "its trace is not whole, calls may be missing: {what}",
     "user_turns": "the simulated user did not end the conversation: it reached max_turns ({what})",
     "unrecorded": "not recorded, because the recording did not answer in time: {what}",
+    "asked_past": "not recorded, because the program asked past the proxy: {what}",
     "partly_counted": "more tokens were used than were counted: {what}, without those of some requests",
     "usage_total": "the reported tokens do not add up: {what}",
     "after_hook": "{what}",

@@ -27,6 +27,7 @@ FORMAT_WITHOUT_CALLS = "format_without_calls"
 UNREAD_CALLS = "unread_calls"
 UNMATCHED_RESULT = "unmatched_result"
 UNKNOWN_REQUESTS = "unknown_requests"
+ASKED_PAST = "asked_past"
 
 _CALLS: frozenset[ObservedKind] = frozenset(("tool_calls", "tool_results"))
 _UNSEEN: dict[str, frozenset[ObservedKind]] = {
@@ -38,6 +39,7 @@ _UNSEEN: dict[str, frozenset[ObservedKind]] = {
     NOT_IN_STATE: frozenset(("text",)),
     "open_spans": _CALLS,
     "unrecorded": _CALLS,
+    ASKED_PAST: _CALLS | {"requests"},
     UNREAD_CALLS: _CALLS,
     UNMATCHED_RESULT: _CALLS,
 }

@@ -370,7 +370,7 @@ async def test_a_command_is_led_by_the_variables_that_it_has_already(server: Scr
         (name, seen["auto"][name])
         for name in (
             *("AGENTEVAL_MCP_RECORDING", "AGENTEVAL_PROXY", "NODE_OPTIONS", "PYTHONPATH"),
-            *("AGENTEVAL_FILES", "AGENTEVAL_PROJECT"),  # where Node tells which files of the project it has loaded
+            *("AGENTEVAL_PROJECT", "AGENTEVAL_REPORT"),  # where Node tells which files of the project it has loaded
         )
     }
     assert seen["none"].items() <= seen["auto"].items()

@@ -18,6 +18,9 @@ from scripted import Answer, ScriptedServer
 from test_auto_capture import captured_of, paths_of
 from test_capture import KEY, model, run
 
+from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.observed import ASKED_PAST
+
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 
 BODY = "{model: 'm', messages: [{role: 'user', content: 'Where is it?'}]}"
@@ -26,11 +29,13 @@ READ = """
 import http, { request } from 'node:http';
 import https from 'node:https';
 import { createRequire } from 'node:module';
+import { PassThrough, Readable } from 'node:stream';
 const url = process.env.SHOP_MODEL + '/chat/completions?version=1';
 const body = JSON.stringify(BODY);
 const headers = HEADERS;
 const { hostname, port, pathname, search } = new URL(url);
-const options = { hostname, port, path: pathname + search, method: 'POST', headers };
+const PATH = pathname + search;
+const options = { hostname, port, path: PATH, method: 'POST', headers };
 function told(reply, address) {
   const { content, tool_calls } = reply.choices[0].message;
   console.log(content ?? tool_calls[0].function.name, address);
@@ -85,6 +90,45 @@ CODES = {
         const undici = await import('undici');
         const reply = await undici.fetch(url, { method: 'POST', headers: new undici.Headers(headers), body });
         told(await reply.json(), reply.url.slice(url.indexOf(pathname)));
+    """,
+    "undici: stream": """
+        const undici = await import('undici');
+        const asked = { method: 'POST', headers, body };
+        await undici.stream(url, asked, () => new PassThrough().on('data', (text) => told(JSON.parse(text), PATH)));
+    """,
+    "undici: pipeline": """
+        const undici = await import('undici');
+        const pipeline = undici.pipeline(url, { method: 'POST', headers }, (reply) => reply.body);
+        pipeline.on('data', (text) => told(JSON.parse(text), PATH)).end(body);
+    """,
+    "undici: a client of its own": """
+        const client = new (await import('undici')).Client(new URL(url).origin);
+        const reply = await client.request({ path: pathname, query: { version: 1 }, method: 'POST', headers, body });
+        told(await reply.body.json(), PATH);
+        await client.close();
+    """,
+    "undici: a pool of its own, a body in pieces": """
+        const pool = new (await import('undici')).Pool(new URL(url).origin, { connections: 1 });
+        const pieces = Readable.from([body.slice(0, 9), body.slice(9)]);
+        const reply = await pool.request({ path: PATH, method: 'POST', headers, body: pieces });
+        told(await reply.body.json(), PATH);
+        await pool.close();
+    """,
+    "undici: an agent that tries again": """
+        const { Agent, RetryAgent } = await import('undici');
+        const agent = new RetryAgent(new Agent({ keepAliveTimeout: 10 }));
+        const { origin } = new URL(url);
+        const reply = await agent.request({ origin, path: PATH, method: 'POST', headers, body });
+        told(await reply.body.json(), PATH);
+    """,
+    "http: fetch of bytes": """
+        const reply = await fetch(url, { method: 'POST', headers, body: Buffer.from(body) });
+        told(await reply.json(), PATH);
+    """,
+    "http: fetch of a stream": """
+        const pieces = Readable.toWeb(Readable.from([Buffer.from(body)]));
+        const reply = await fetch(url, { method: 'POST', headers, body: pieces, duplex: 'half' });
+        told(await reply.json(), PATH);
     """,
     "openai-4": """
         const OpenAI = (await import('openai-4')).default;
@@ -164,6 +208,7 @@ async def test_each_client_asks_a_server_that_only_it_trusts_by_itself(tmp_path:
         transcript, events = await run(config, tmp_path, env, "Where is it?")
     assert (transcript.error, transcript.final_output) == (None, "hi /v1/chat/completions?version=1\n")
     assert captured_of(events) is None
+    assert len(asked_past(transcript)) == 1
     assert [b'"Where is it?"' in b"".join(pieces) for pieces in bodies] == [True]
 
 
@@ -238,6 +283,13 @@ async def test_what_is_left_alone_goes_to_its_server(tmp_path: Path, what: str) 
     assert (transcript.error, transcript.final_output) == (None, "done 200\n")
     assert captured_of(events) is None
     assert len(server.requests) == 1
+    own = [server.url.split("/")[2]] if what.endswith("the program's own") else []
+    assert asked_past(transcript) == own
+
+
+def asked_past(transcript: Transcript) -> list[str]:
+    """The servers that the run says to have asked past the proxy."""
+    return [note.what for note in transcript.notes if note.code == ASKED_PAST]
 
 
 async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -258,7 +310,11 @@ async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 DISPATCHERS = {
     "setGlobalDispatcher(new Agent());": True,
     "setGlobalDispatcher(new ProxyAgent(process.env.WAY));": False,
-    "dispatcher = new Agent();": False,  # what it does is not known
+    "dispatcher = new Agent();": True,
+    "setGlobalDispatcher(new Agent({ connect: { timeout: 9000 } }));": True,
+    # What it does is not known.
+    "dispatcher = new Agent({ connect: buildConnector({}) });": False,
+    "dispatcher = new (class extends Agent {})();": False,
 }
 
 
@@ -266,7 +322,9 @@ DISPATCHERS = {
 async def test_what_fetch_asks_by_a_dispatcher_of_the_program_keeps_its_way(
     server: ScriptedServer, tmp_path: Path, sets: str
 ) -> None:
-    code = f"import {{ Agent, ProxyAgent, setGlobalDispatcher }} from 'undici';\nlet dispatcher;\n{sets}\n"
+    code = (
+        f"import {{ Agent, ProxyAgent, buildConnector, setGlobalDispatcher }} from 'undici';\nlet dispatcher;\n{sets}\n"
+    )
     code += (
         "const reply = await fetch(url, { method: 'POST', headers, body, dispatcher }); told(await reply.json(), '');"
     )
@@ -277,6 +335,62 @@ async def test_what_fetch_asks_by_a_dispatcher_of_the_program_keeps_its_way(
     assert transcript.error is None
     assert len(server.requests) == 1
     assert (captured_of(events) is not None) is DISPATCHERS[sets]
+    assert asked_past(transcript) == ([] if DISPATCHERS[sets] else [server.url.split("/")[2]])
+
+
+HTTP2 = """
+import http2 from 'node:http2';
+const session = http2.connect(ORIGIN, OPTIONS).on('error', () => {});
+const asked = session.request({ ':method': 'POST', ':path': PATH, ...headers });
+let text = '';
+asked.on('response', (head) => console.log(head[':status'], head['content-type']));
+asked.on('data', (piece) => (text += piece)).on('end', () => told(JSON.parse(text), asked.sentHeaders[':path']));
+asked.on('close', () => (session.close(), typeof server === 'undefined' || server.close()));
+asked.write(body.slice(0, 9));
+asked.end(body.slice(9));
+"""
+
+
+async def test_what_is_asked_by_http2_is_recorded(tmp_path: Path) -> None:
+    code = HTTP2.replace("ORIGIN", "new URL(url).origin").replace("OPTIONS", "{}")
+    # Its beginning of HTTP/2 is no request that this server knows.
+    async with ScriptedServer(lambda request: model(request) if request.body else Answer(status=400)) as server:
+        transcript, events = await run(program(tmp_path, code), tmp_path, environment(server.url), "hi")
+    printed = "".join(event.text for event in events if hasattr(event, "text"))
+    assert printed == "200 application/json\nget_order /v1/chat/completions?version=1\n"
+    assert paths_of(events) == ["openai/v1/chat/completions"]
+    assert (transcript.error, asked_past(transcript)) == (None, [])
+
+
+async def test_what_http2_asks_of_a_server_that_only_it_trusts_goes_there(tmp_path: Path) -> None:
+    serves = """
+    import http2_ from 'node:http2';
+    import { readFileSync } from 'node:fs';
+    const pem = readFileSync(process.env.PEM);
+    const server = http2_.createSecureServer({ key: readFileSync(process.env.KEY), cert: pem, allowHTTP1: true });
+    server.on('request', (request, response) => {
+      let got = '';
+      request.on('data', (piece) => (got += piece)).on('end', () => {
+        response.setHeader('content-type', request.httpVersion);
+        const content = JSON.parse(got).messages[0].content;
+        response.end(JSON.stringify({ choices: [{ message: { role: 'assistant', content } }] }));
+      });
+    });
+    await new Promise((then) => server.listen(0, '127.0.0.1', then));
+    """
+    certificates = make_certificates(tmp_path)
+    code = serves + HTTP2.replace("ORIGIN", "`https://127.0.0.1:${server.address().port}`").replace(
+        "OPTIONS", "{ rejectUnauthorized: false }"
+    )
+    pem = str(certificates.self_signed)
+    env = environment("http://127.0.0.1:9/v1", PEM=pem, KEY=str(certificates.self_signed.with_suffix(".key")))
+    transcript, events = await run(program(tmp_path, code), tmp_path, env, "hi")
+    assert (transcript.error, transcript.final_output) == (
+        None,
+        "200 2.0\nWhere is it? /v1/chat/completions?version=1\n",
+    )
+    assert captured_of(events) is None
+    assert len(asked_past(transcript)) == 1
 
 
 def test_a_program_that_nobody_records_keeps_its_modules(tmp_path: Path) -> None:

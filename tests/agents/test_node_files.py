@@ -11,7 +11,7 @@ import pytest
 from test_capture import ALLOWED
 
 from agenteval_tui.agents.base import AgentRequest, Done, Failed, ReadsFiles
-from agenteval_tui.agents.process.node_files import NodeFiles
+from agenteval_tui.agents.process.node_report import NodePrograms
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.transcripts.model import Message
 
@@ -92,7 +92,7 @@ def test_a_path_with_an_end_of_a_line_in_it_is_one_path(tmp_path: Path) -> None:
     source = tmp_path / "a\u2028b.ts"
     source.write_text("")
     os.utime(source, (1, 1))
-    files = NodeFiles(tmp_path)
-    with files.told() as variables:
-        Path(variables["AGENTEVAL_FILES"]).write_text(f"{source}\n/half")
-    assert files.files == {str(source)}
+    programs = NodePrograms(tmp_path)
+    with programs.of_run() as report:
+        Path(programs.variables(report)["AGENTEVAL_REPORT"]).write_text(f"read {source}\nread /half")
+    assert programs.files == {str(source)}

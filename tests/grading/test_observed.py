@@ -21,6 +21,7 @@ from agenteval_tui.transcripts.observed import KINDS, observes
 WHATS = {
     "text_only": "str", "no_calls_option": "", "nothing_at_path": "calls", "dumped": "haystack.ChatMessage",
     "format_without_calls": "CSV", "unread_calls": "a stream", "open_spans": "2", "unrecorded": "3 of shop",
+    "asked_past": "api.openai.com",
 }  # fmt: skip
 """Codes of notes after which tool calls are not known."""
 

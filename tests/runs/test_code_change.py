@@ -493,6 +493,35 @@ async def test_a_model_that_was_asked_past_the_proxy_is_remarked_once(tmp_path: 
         assert ("is not recorded" in message) == is_said
 
 
+PAST = """
+import http from 'node:http';
+class Own extends http.Agent {}
+const asked = http.request('MODEL/chat/completions', { method: 'POST', agent: new Own() });
+asked.on('response', (response) => response.resume().on('end', () => console.log('please HELLO')));
+asked.end(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+async def test_what_a_program_asked_past_the_proxy_is_remarked_and_no_call_is_said_to_be_absent(
+    server: ScriptedServer, project: Project
+) -> None:
+    in_node(project, "[node, agent.mjs]")
+    project.suite = project.suite.replace(
+        "{metrics: [{type: TextMatch, contains: please}]}",
+        "{metrics: [{type: ToolCheck, tools: [{name: refund, required: false, max_calls: 0}]}]}",
+    ).replace(
+        "name: Says please\n        prototype_class: TextResponse", "name: Never\n        prototype_class: ToolResponse"
+    )
+    project.write("agent.mjs", PAST.replace("MODEL", server.url))
+    await project.record()
+    execution = project.store.execution("last")
+    assert server.url.split("/")[2] in execution.message
+    assert "is not recorded" in execution.message
+    statuses = {row.test_id: row.status for row in project.store.runs_of_execution(execution.id)}
+    assert statuses == {"shouts": "passed", "polite": "error"}
+
+
 async def test_what_is_recorded_is_not_remarked(server: ScriptedServer, tmp_path: Path, store: Store) -> None:
     project = Project(tmp_path, store, suite=SUITE, capture="auto")
     await project.record()

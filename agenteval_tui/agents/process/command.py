@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Literal
@@ -49,8 +49,8 @@ from agenteval_tui.agents.process.errors import (
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
-from agenteval_tui.agents.process.node_files import NodeFiles
 from agenteval_tui.agents.process.node_packages import remedy_for_package
+from agenteval_tui.agents.process.node_report import NodePrograms, NodeReport
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.process_tree import python_that_catches
 from agenteval_tui.agents.process.project_environment import project_environment
@@ -64,7 +64,7 @@ from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.suites.command_words import argv_for, argv_of, asks_in_words
 from agenteval_tui.suites.env_files import env_files
 from agenteval_tui.transcripts.model import ErrorCode, Note, RunError
-from agenteval_tui.transcripts.observed import TEXT_ONLY
+from agenteval_tui.transcripts.observed import ASKED_PAST, TEXT_ONLY
 from agenteval_tui.transcripts.traceback import Traceback, place_words, raised_words
 
 _SHOWN = 80  # characters of a line that an error repeats
@@ -220,23 +220,24 @@ class CommandAgent:
         self._setup = setup
         self._options = read_options(CommandOptions, setup.name, setup.config)
         folder_of(self._options.cwd, setup.base_dir, setup.trusted)
-        self._node = NodeFiles(setup.base_dir)
+        self._node = NodePrograms(setup.base_dir)
+        self._asked_past: dict[str, tuple[str, ...]] = {}
 
     async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
         """One process: its events as it writes them."""
-        with self._node.told() as variables:
-            async with aclosing(self._events(request, variables)) as events:
+        with self._node.of_run() as report:
+            async with aclosing(self._events(request, report)) as events:
                 async for event in events:
                     yield event
 
-    async def _events(self, request: AgentRequest, variables: Mapping[str, str]) -> AsyncGenerator[AgentEvent]:
+    async def _events(self, request: AgentRequest, report: NodeReport) -> AsyncGenerator[AgentEvent]:
         began = time.perf_counter()
         try:
             options = options_for(request, self._setup, self._options)
             if (refusal := prefix_refusal(options, request)) is not None:
                 yield refusal
                 return
-            program = await self._start(options, request, variables)
+            program = await self._start(options, request, report)
         except AgentevalError as error:
             yield Failed(RunError.told("program", error.problem, error.fix))
             return
@@ -245,8 +246,10 @@ class CommandAgent:
             yield Prepared("start of the process", (time.perf_counter() - began) * 1000)
             program.write(input_of(request, options))
             program.close_stdin()
-            async with aclosing(self._listen(program, options, request)) as events:
+            async with aclosing(self._listen(program, options, request, report)) as events:
                 async for event in events:
+                    if isinstance(event, Done | Failed) and (servers := report.of("past")):
+                        self._asked_past[request.run] = servers
                     # Before the last event: what comes after it is no longer read.
                     if isinstance(event, Done | Failed) and program.stderr:
                         yield LogLine(without_secrets(program.stderr, self._env(options)))
@@ -258,6 +261,10 @@ class CommandAgent:
     def files(self) -> frozenset[str]:
         """The files of the project that its Node programs have loaded or read by now."""
         return self._node.files
+
+    def asked_past(self, run: str) -> tuple[str, ...]:
+        """The servers of models that a run asked past the proxy that it was led to; once."""
+        return self._asked_past.pop(run, ())
 
     async def check(self, thorough: bool = False) -> CheckReport:
         """Is the program there, and may it be executed? `thorough` asks it for an answer."""
@@ -273,12 +280,12 @@ class CommandAgent:
     async def close(self) -> None:
         """Nothing is open between runs."""
 
-    async def _start(self, options: CommandOptions, request: AgentRequest, variables: Mapping[str, str]) -> Program:
+    async def _start(self, options: CommandOptions, request: AgentRequest, report: NodeReport) -> Program:
         argv = words_for(request, options)
         folder, env, workdir = self._folder(options), self._env(options), request.workdir
         # Only a program that is recorded has the part of ours that tells what it reads.
         if PROXY_VARIABLE in env:
-            env |= variables
+            env |= self._node.variables(report)
         if workdir is not None:
             # The run works in a folder of its own, but a command such as `./agent.sh` is meant from the suite's.
             argv = argv if options.shell else found_in(folder, workdir, argv)
@@ -293,7 +300,7 @@ class CommandAgent:
         return {"PYTHONUNBUFFERED": "1", **self._setup.env, **options.env}
 
     async def _listen(
-        self, program: Program, options: CommandOptions, request: AgentRequest
+        self, program: Program, options: CommandOptions, request: AgentRequest, report: NodeReport
     ) -> AsyncGenerator[AgentEvent, None]:
         reader = OutputReader(options.output, int(options.max_reply_mb * 1_000_000))
         name = argv_of(options.command, options.shell)[0] if not options.shell else "the command"
@@ -338,6 +345,9 @@ class CommandAgent:
         if program.returncode == 0 and spoke:
             if reader.is_text:
                 yield Noted(Note(TEXT_ONLY, "standard output"))
+                # A program that tells its calls itself tells them all.
+                if servers := report.of("past"):
+                    yield Noted(Note(ASKED_PAST, ", ".join(servers)))
             yield Done()
             return
         env, words = self._env(options), program.stderr

@@ -82,8 +82,11 @@ class AutoCapturingAgent:
                         has_ended = True
                         # Before the agent's last event: nobody reads what comes after it.
                         recorded = await self._recorded(run)
-                        if not recorded and run.recorded is None and isinstance(self._inner, TellsServers):
-                            self._unrecorded.update(self._inner.asked_past(request.run))
+                        if isinstance(self._inner, TellsServers):
+                            servers = self._inner.asked_past(request.run)
+                            # A Python agent tells whose address was looked up, as one does to ask for something else.
+                            if run.recorded is None and (self._is_command or not recorded):
+                                self._unrecorded.update(servers)
                         for before in recorded or usage:
                             yield before
                         if (proxy := self._started_proxy()) is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from agenteval_tui.agents.process.named_files import files_of_agent
-from agenteval_tui.agents.process.node_files import is_node_source
+from agenteval_tui.agents.process.node_report import is_node_source
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars
 from agenteval_tui.history.store import Store

@@ -1,15 +1,18 @@
 // Leads the requests to models of a program for Node to agenteval's proxy, whatever address its code has for them.
 //
-// NODE_OPTIONS makes each Node that a recorded command starts run this file first. The clients of model servers stand on
-// `fetch`, on `http` and `https` (axios, node-fetch, got), or on the package undici: below them, a request leaves for the
-// proxy with the address that it was meant for, and the answer comes back in its place. `python_http_clients.py` does the
-// same for Python, and has the same paths.
+// NODE_OPTIONS makes each Node that a recorded command starts run this file first. The clients of model servers stand
+// on `fetch`, on `http` and `https` (axios, node-fetch, got), on `http2`, or on the package undici: below them, a request
+// leaves for the proxy with the address that it was meant for, and the answer comes back in its place.
+// `python_http_clients.py` does the same for Python, and has the same paths.
 'use strict';
 
 const http = require('node:http');
 const https = require('node:https');
 const Module = require('node:module');
 const { urlToHttpOptions } = require('node:url');
+
+const undici = require('./node_undici.cjs');
+const { tell } = require('./node_report.cjs');
 
 const proxy = process.env.AGENTEVAL_PROXY;
 const plain = http.request;
@@ -24,6 +27,15 @@ const GEMINI =
 
 const BEDROCK = /^(.*?)(\/model\/[^/]+\/(?:converse|converse-stream|invoke|invoke-with-response-stream))$/;
 const OLLAMA = /^(.*?)(\/api\/(?:chat|generate|embed|embeddings))$/;
+
+const MODEL_SERVER =
+  /^(?:api\.(?:openai|anthropic|groq|mistral|deepseek|fireworks|perplexity|cerebras|cohere|together|x)\.(?:com|ai|xyz)|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com|[\w-]+\.openai\.azure\.com|bedrock-runtime[\w-]*\.[\w-]+\.amazonaws\.com|openrouter\.ai)$/;
+const isModelServer = (host) => MODEL_SERVER.test(host);
+
+/** A server was asked for a model, and not by way of the proxy. */
+function tellPast(server) {
+  tell('past', server);
+}
 
 /** Whether a server is Ollama: many a server has a path `/api/chat`. */
 function isOllama(host) {
@@ -65,99 +77,55 @@ function detour(url) {
 
 // fetch
 
-/** Whether undici, on which `fetch` stands, goes straight to the server: what has a way of its own to the network would
- * reach another one through us. */
-function goesStraight(options) {
-  const common = globalThis[Symbol.for('undici.globalDispatcher.1')];
-  return !options?.dispatcher && (!common || common.constructor.name === 'Agent');
-}
-
 /** The same request at the proxy; null where it is left alone. */
 async function led(input, options) {
-  if (!goesStraight(options)) return null;
   const request = input instanceof Request ? input : null;
   const method = options?.method ?? request?.method ?? 'GET';
   if (method.toUpperCase() !== 'POST') return null;
-  let body = options?.body;
-  if (body === undefined && request) body = await request.clone().text();
-  // A body that is made while it is sent can't be sent twice, where the proxy doesn't reach the server.
-  if (typeof body !== 'string' || !body || body.length > MOST) return null;
-  const headers = new Headers(options?.headers ?? request?.headers);
   const url = new URL(request ? request.url : String(input));
   const way = detour(url);
-  if (!way?.isModels(body, (name) => headers.has(name))) return null;
+  if (!way) return null;
+  const dispatcher = options?.dispatcher ?? undici.common();
+  if (options?.dispatcher || !undici.goesStraight(dispatcher)) {
+    if (!undici.isLed(dispatcher)) tellPast(url.host);
+    return null;
+  }
+  const headers = new Headers(options?.headers ?? request?.headers);
+  let body = options?.body;
+  if (body === undefined && request) body = request.clone().body;
+  if (!body) return null;
+  // What is made while it is sent is sent once it is there: it may have to be sent twice.
+  if (typeof body !== 'string') body = Buffer.from(await new Response(body).arrayBuffer());
+  const direct = options?.body ? [input, { ...options, body }] : [input, options];
+  if (!body.length || !way.isModels(body, (name) => headers.has(name))) return { direct };
   headers.set(SERVER, way.server);
   const signal = options?.signal ?? request?.signal;
-  return { address: way.address, url: url.href, options: { ...options, method: 'POST', headers, body, signal } };
+  const there = { ...options, method: 'POST', headers, body, signal };
+  return { address: way.address, url, there, direct };
 }
 
 /** `fetch`, by way of the proxy. */
 function ledFetch(send) {
   return async function fetch(input, options) {
-    const there = await led(input, options).catch(() => null);
-    if (!there) return send(input, options);
+    const way = await led(input, options).catch(() => null);
+    if (!way) return send(input, options);
+    const { address, url, there, direct } = way;
+    if (!address) return send(...direct);
     let response;
     try {
-      response = await send(there.address, there.options);
+      response = await send(address, there);
     } catch (error) {
       // The proxy has ended, as after the run: the request goes to its server, as it would without us.
       if (error?.cause?.code !== 'ECONNREFUSED') throw error;
-      return send(input, options);
+      return send(...direct);
     }
     if (response.headers.has(UNREACHED)) {
       await response.body?.cancel();
-      return send(input, options);
+      tellPast(url.host);
+      return send(...direct);
     }
-    Object.defineProperty(response, 'url', { value: there.url });
+    Object.defineProperty(response, 'url', { value: url.href });
     return response;
-  };
-}
-
-// undici
-
-/** The names and values of headers as undici takes them: an object, pairs, or a list of both in turns. */
-function pairsOf(headers) {
-  if (!headers) return [];
-  if (!headers[Symbol.iterator]) return Object.entries(headers);
-  const list = [...headers];
-  if (list.every(Array.isArray)) return list;
-  return list.flatMap((name, place) => (place % 2 ? [] : [[String(name), list[place + 1]]]));
-}
-
-/** Where a request goes at the proxy, as `undici.request` takes it; null where it is left alone. */
-function wayOfUndici(address, options) {
-  const { body, headers, method, path, query, responseHeaders } = options ?? {};
-  if (!goesStraight(options) || method !== 'POST' || path || query || responseHeaders) return null;
-  if (!(typeof body === 'string' || body instanceof Uint8Array) || !body.length || body.length > MOST) return null;
-  const pairs = pairsOf(headers);
-  const way = detour(new URL(String(address)));
-  const names = pairs.map(([name]) => name.toLowerCase());
-  if (!way?.isModels(Buffer.from(body), (name) => names.includes(name))) return null;
-  const own = Object.fromEntries(pairs.filter(([name]) => name.toLowerCase() !== 'host'));
-  return { address: way.address, options: { ...options, headers: { ...own, [SERVER]: way.server } } };
-}
-
-function leadUndici(undici) {
-  const send = undici.request;
-  undici.fetch = ledFetch(undici.fetch);
-  undici.request = async function request(...about) {
-    let there = null;
-    try {
-      if (about.length < 3) there = wayOfUndici(...about); // the third is a callback
-    } catch {
-      // What is wrong with it, undici says.
-    }
-    if (!there) return send(...about);
-    let response;
-    try {
-      response = await send(there.address, there.options);
-    } catch (error) {
-      if (error?.code !== 'ECONNREFUSED') throw error;
-      return send(...about);
-    }
-    if (!(UNREACHED in response.headers)) return response;
-    await response.body.dump();
-    return send(...about);
   };
 }
 
@@ -170,7 +138,7 @@ function leadPackages() {
     if (IS_UNDICI.test(name) && !seen.has(loaded)) {
       seen.add(loaded);
       try {
-        leadUndici(loaded);
+        undici.lead(loaded, { detour, tellPast });
       } catch {
         // A version of another shape: its requests are not seen.
       }
@@ -201,17 +169,26 @@ function optionsOf([input, more]) {
 /** Where the request of these options goes at the proxy; null where it is left alone. */
 function wayOf(options, isSecure) {
   const { agent, headers, method } = options;
-  if (method?.toUpperCase() !== 'POST' || Array.isArray(headers) || !isDirect(agent)) return null;
   // The whole address as a path: that is a request to a proxy of the network.
   if (!options.path?.startsWith('/')) return null;
-  if (options.socketPath || options.createConnection || options.lookup || options.cert || options.pfx) return null;
-  // Node sends the head of such a request before anything of its body is there.
-  if (Object.keys(headers ?? {}).some((name) => name.toLowerCase() === 'expect')) return null;
   const protocol = options.protocol ?? (isSecure ? 'https:' : 'http:');
   const host = options.hostname || options.host || 'localhost';
   const port = options.port || options.defaultPort;
   const place = host.includes(':') ? `[${host}]` : host;
-  return detour(new URL(`${protocol}//${place}${port ? `:${port}` : ''}${options.path}`));
+  const url = new URL(`${protocol}//${place}${port ? `:${port}` : ''}${options.path}`);
+  const names = Object.keys((!Array.isArray(headers) && headers) || {}).map((name) => name.toLowerCase());
+  // A WebSocket: what is said by it is not seen.
+  if (names.includes('upgrade') && isModelServer(url.hostname)) tellPast(url.host);
+  const way = method?.toUpperCase() === 'POST' ? detour(url) : null;
+  if (!way) return null;
+  const isOwn = [options.socketPath, options.createConnection, options.lookup, options.cert, options.pfx].some(Boolean);
+  // With `expect`, Node sends the head of the request before anything of its body is there.
+  if (!isDirect(agent) || isOwn || Array.isArray(headers) || names.includes('expect')) {
+    tellPast(url.host);
+    return null;
+  }
+  way.failed = () => tellPast(url.host);
+  return way;
 }
 
 /** A request to the proxy, which waits for its whole body. Where the proxy is not to have it, or does not reach the
@@ -265,6 +242,7 @@ function ledRequest(way, options, callback, direct) {
     if (inPlace) return name === 'abort' && own.emit(name);
     if (name === 'response' && about.headers[UNREACHED]) {
       about.resume();
+      way.failed();
       step();
       return true;
     }
@@ -350,6 +328,7 @@ if (proxy) {
   if (typeof globalThis.fetch === 'function') globalThis.fetch = ledFetch(globalThis.fetch);
   leadModule(http);
   leadModule(https);
+  require('./node_http2.cjs').lead({ detour, isModelServer, tellPast });
   Module.syncBuiltinESMExports();
   leadPackages();
 }

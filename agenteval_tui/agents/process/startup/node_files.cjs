@@ -1,25 +1,22 @@
-// Tells which files and folders a program for Node reads: what it loads goes through `fs`, too, whether it is required or
-// imported, and so do the sources that tsx, ts-node and bundlers take.
-//
-// Each name is written when it is read, so that also a program that is killed has told what it read until then. Only a
-// reader of sources in another language (esbuild, when it bundles) is not seen.
+// Tells which files and folders a program for Node reads: what it loads goes through `fs`, too, whether it is required
+// or imported, and so do the sources that tsx, ts-node and bundlers take.
+// Only a reader of sources in another language (esbuild, when it bundles) is not seen.
 'use strict';
 
 const fs = require('node:fs');
 const Module = require('node:module');
 const { resolve, sep } = require('node:path');
 const { fileURLToPath, pathToFileURL } = require('node:url');
-const { isMainThread } = require('node:worker_threads');
+
+const { tell } = require('./node_report.cjs');
 
 const INSTALLED = `${sep}node_modules${sep}`;
 const { O_RDWR, O_WRONLY } = fs.constants;
-const { openSync, writeSync } = fs;
 const project = process.env.AGENTEVAL_PROJECT;
 const seen = new Set();
-let report;
 
-/** Say that a file or folder of the project is read. It must not fail: the program would. */
-function tell(place) {
+/** Say that a file or folder of the project is read. */
+function tellRead(place) {
   try {
     if (typeof place !== 'string') {
       if (Buffer.isBuffer(place)) place = place.toString();
@@ -28,13 +25,11 @@ function tell(place) {
     }
     if (place.includes(INSTALLED) || seen.has(place)) return;
     const path = resolve(place);
-    if (!path.startsWith(project) || path.includes(INSTALLED) || path.includes('\n')) return;
-    if (seen.has(path)) return;
+    if (!path.startsWith(project) || path.includes(INSTALLED)) return;
     seen.add(path);
-    report ??= openSync(process.env.AGENTEVAL_FILES, 'a');
-    writeSync(report, `${path}\n`);
+    tell('read', path);
   } catch {
-    // It is not known then, and any file of the project counts.
+    // No path: the call itself says so.
   }
 }
 
@@ -48,7 +43,7 @@ function isWritten(flags) {
 function telling(call, isOpen) {
   const { name, length } = call;
   const told = function (place, ...more) {
-    if (!isOpen || !isWritten(more[0])) tell(place);
+    if (!isOpen || !isWritten(more[0])) tellRead(place);
     return call.call(this, place, ...more);
   };
   Object.defineProperties(told, { name: { value: name }, length: { value: length } });
@@ -85,7 +80,7 @@ function followLoaders() {
   };
 }
 
-if (project && process.env.AGENTEVAL_FILES && !globalThis[Symbol.for('agenteval.files')]) {
+if (project && !globalThis[Symbol.for('agenteval.files')]) {
   Object.defineProperty(globalThis, Symbol.for('agenteval.files'), { value: true });
   tellReads();
   followLoaders();
