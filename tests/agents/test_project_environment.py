@@ -224,6 +224,26 @@ def layouts() -> dict[str, Any]:
     def conda_active(root: Path, home: Path) -> tuple[Path, dict[str, str]]:
         return home / "envs" / "any", {"CONDA_PREFIX": str(home / "envs" / "any")}
 
+    def conda_here(root: Path, home: Path) -> tuple[Path, dict[str, str]]:
+        return root / ".conda", {}
+
+    def folder_of_any_name(root: Path, home: Path) -> tuple[Path, dict[str, str]]:
+        (root / "requirements.txt").touch()
+        return root / "shop-env", {}
+
+    def folder_of_direnv(root: Path, home: Path) -> tuple[Path, dict[str, str]]:
+        return root / ".direnv" / f"python-{MINOR}", {}
+
+    def virtualenvwrapper(root: Path, home: Path) -> tuple[Path, dict[str, str]]:
+        for name, place in (("other", home), ("shop", root)):
+            (home / ".virtualenvs" / name).mkdir(parents=True)
+            (home / ".virtualenvs" / name / ".project").write_text(f"{place}\n")
+        return home / ".virtualenvs" / "shop", {}
+
+    def pyenv(root: Path, home: Path) -> tuple[Path, dict[str, str]]:
+        (root / ".python-version").write_text("shop\n")
+        return home / ".pyenv" / "versions" / "shop", {}
+
     return {name: make for name, make in locals().items() if callable(make)}
 
 
@@ -235,13 +255,40 @@ async def test_the_environment_of_each_tool_is_found_and_runs(
     home = tmp_path / "home"
     prefix, variables = layouts()[name](project, home)
     environment(prefix, "only_there", conda=name.startswith(("conda", "pixi")))
+    source = "folder" if name == "conda_here" else name.partition("_")[0]
     for variable, value in variables.items():
         monkeypatch.setenv(variable, value)
     found = project_environment(project / "evals")
     assert found.program == str(prefix / "bin" / "python")
-    assert found.interpreter.source == name.partition("_")[0]
+    assert found.interpreter.source == source
     (project / "evals" / "mine.py").write_text("import only_there\ndef f(prompt): return only_there.WHERE\n")
     assert answer(await run(project / "evals", callable="mine:f")) == str(prefix)
+
+
+@pytest.mark.parametrize(
+    ("named", "chosen"), [("3.9.2", "3.9.2"), ("3.9", "3.9.18"), ("3.8", ""), ("../up", ""), ("", "")]
+)
+def test_a_python_of_pyenv(
+    named: str, chosen: str, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("3.9.2", "3.9.18", "3.90.1"):
+        folder = tmp_path / "pyenv" / "versions" / version / "bin"
+        folder.mkdir(parents=True)
+        (folder / "python").symlink_to(sys.executable)
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "pyenv"))
+    (project / ".python-version").write_text(named)
+    found = project_environment(project / "evals").interpreter
+    if chosen:
+        expected = "pyenv", str(tmp_path / "pyenv" / "versions" / chosen / "bin" / "python"), None
+        assert (found.source, found.program, found.prefix) == expected
+    else:
+        assert found.source == "own"
+
+
+def test_of_several_environments_of_other_names_none_is_taken(project: Path) -> None:
+    environment(project / "one")
+    environment(project / "two")
+    assert project_environment(project).interpreter.source == "own"
 
 
 @pytest.mark.parametrize("target", ["shop.py:agent", "with:colon.py:agent", "shop.py"])

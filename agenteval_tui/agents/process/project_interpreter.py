@@ -1,8 +1,8 @@
 """Which Python a project runs with: its virtual environment, wherever the project's tool keeps that.
 
 Only files and exported variables are read; no tool is started. The rules are those of uv (UV_PROJECT_ENVIRONMENT),
-Poetry (generate_env_name), Pipenv (venv_locator), PDM (commands.venv.utils), Hatch (env.virtual) and
-conda (envs_dirs).
+Poetry (generate_env_name), Pipenv (venv_locator), PDM (commands.venv.utils), Hatch (env.virtual),
+conda (envs_dirs), virtualenvwrapper (setvirtualenvproject) and pyenv (pyenv-prefix).
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ _PYTHONS = ("python", "python3")
 class Interpreter(Struct, frozen=True):
     """A Python, and why this one is used.
 
-    `source`: option, VIRTUAL_ENV, folder (`.venv` and its like), uv, poetry, pipenv, pdm, hatch, conda, pixi, or own
-    (the Python that runs agenteval). `place`: the variable, folder or file that says so.
+    `source`: option, VIRTUAL_ENV, folder (`.venv` and its like), uv, poetry, pipenv, pdm, hatch, conda, pixi,
+    virtualenvwrapper, pyenv, or own (the Python that runs agenteval). `place`: the variable, folder or file that says
+    so.
     """
 
     program: str
@@ -325,7 +326,7 @@ def _of_pipenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter
     file = folder / "Pipfile"
     if not file.is_file():
         return
-    home = _expanded(environ["WORKON_HOME"]) if environ.get("WORKON_HOME") else _data_home(environ) / "virtualenvs"
+    home = _work_home(environ) or _data_home(environ) / "virtualenvs"
     # `.venv` may be a file with the name or the path of the environment.
     pointed = _text(folder / ".venv").strip() if (folder / ".venv").is_file() else ""
     name = re.sub(r'[ &$`!*@"()\[\]\\\r\n\t]', "_", folder.name)[:42] + "-" + _hash(str(file))
@@ -434,8 +435,50 @@ def _conda_places(environ: Mapping[str, str]) -> Iterator[Path]:
         yield _home() / name / "envs"
 
 
+def _work_home(environ: Mapping[str, str]) -> Path | None:
+    named = environ.get("WORKON_HOME")
+    return _expanded(named) if named else None
+
+
+def _of_virtualenvwrapper(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    """The environment whose project is this folder, as `setvirtualenvproject` writes it into the environment."""
+    home = _work_home(environ) or _home() / ".virtualenvs"
+    here = os.path.realpath(folder)
+    projects = sorted(home.glob("*/.project"))
+    prefixes = [file.parent for file in projects if os.path.realpath(_text(file).strip()) == here]
+    yield from _existing(prefixes, "virtualenvwrapper", str(home), folder)
+
+
+def _of_pyenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    """What `.python-version` names: an environment of pyenv-virtualenv, or a Python that pyenv has installed."""
+    file = folder / ".python-version"
+    words = _text(file).split()
+    named = words[0] if words else ""
+    if not re.fullmatch(r"[\w.-]+", named) or named.startswith("."):
+        return
+    versions = (_expanded(environ["PYENV_ROOT"]) if environ.get("PYENV_ROOT") else _home() / ".pyenv") / "versions"
+    # As pyenv does, a version without its last number is the newest of these.
+    newest = sorted(versions.glob(f"{named}.*"), key=lambda path: _numbers(path.name), reverse=True)
+    for prefix in (versions / named, *newest):
+        if _is_environment(prefix) or (re.fullmatch(r"\d+\.\d+\.\d+", prefix.name) and prefix.is_dir()):
+            yield _of_prefix(prefix, "pyenv", str(file), [folder])
+
+
+def _of_any_name(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
+    """The only environment in the folder, whatever it is called: `.conda`, `envs`, `my-env`; direnv's is one deeper."""
+    try:
+        names = [item.name for item in os.scandir(folder) if item.is_dir(follow_symlinks=False)]
+    except OSError:
+        return
+    places = [folder / name for name in names] + list((folder / ".direnv").glob("python-*"))
+    prefixes = list(filter(_is_environment, places))
+    if len(prefixes) == 1:  # of several, nothing says which
+        yield _of_prefix(prefixes[0], "folder", str(prefixes[0]), [folder])
+
+
 _TOOLS: tuple[Callable[[Path, Mapping[str, str]], Iterator[Interpreter]], ...] = (
-    *(_of_uv, _of_poetry, _of_pipenv, _of_pdm, _of_hatch, _of_pixi, _of_conda),
+    *(_of_uv, _of_poetry, _of_pipenv, _of_pdm, _of_hatch, _of_pixi, _of_conda, _of_virtualenvwrapper, _of_any_name),
+    _of_pyenv,
 )
 
 
@@ -514,7 +557,11 @@ def _escaped(text: str) -> str:
 
 
 def _by_version(path: Path) -> tuple[int, ...]:
-    return tuple(int(digits) for digits in re.findall(r"\d+", path.name.rpartition("-")[2]))
+    return _numbers(path.name.rpartition("-")[2])
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall(r"\d+", text))
 
 
 def _expanded(path: str) -> Path:

@@ -19,7 +19,7 @@ from agenteval_tui.suites.env_files import EnvFiles
 
 _NAMES = {
     **{"uv": "uv", "poetry": "Poetry", "pipenv": "Pipenv", "pdm": "pdm".upper(), "hatch": "Hatch", "conda": "conda"},
-    "pixi": "Pixi",
+    **{"pixi": "Pixi", "virtualenvwrapper": "virtualenvwrapper", "pyenv": "pyenv"},
 }
 _ADDS = {
     **{"uv": "uv add", "poetry": "poetry add", "pipenv": "pipenv install", "pdm": "pdm add", "pixi": "pixi add"},
