@@ -364,6 +364,6 @@ class PythonAgent:
 
     def _remedy(self, error: RaisedError, options: PythonOptions) -> str:
         try:
-            return remedy(error.clues, self._project(options), self._environment(options))
+            return remedy(error.clues, self._project(options))
         except AgentevalError as problem:  # it changed meanwhile
             return problem.fix
