@@ -59,6 +59,11 @@ class AgentOptions(BaseModel):
     """Whether agents of this kind have tools of which one can be left out (`agents.base.OffersTools`)."""
 
     @property
+    def runs_here(self) -> bool:
+        """Whether the agent's code may run on this machine, where its requests to models can be recorded."""
+        return True
+
+    @property
     def prefix_problem(self) -> tuple[str, str] | None:
         """Why an agent with these options can't continue a conversation in which it answered already, as the end of a
         sentence that begins with "it", and how to fix that. None: it can continue."""

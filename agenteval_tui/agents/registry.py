@@ -16,7 +16,7 @@ from agenteval_tui.agents.embedder import Embedder, LocalEmbedder
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.recording.options import MODEL, NONE
+from agenteval_tui.agents.recording.options import AUTO, MODEL, NONE
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.entry_points import (
@@ -69,7 +69,10 @@ def make_agent(
     if not (isinstance(model, type) and issubclass(model, AgentOptions)):
         return agent
     how = MODEL if full.get("cassette") else str(full.get("capture") or model.usual_capture)
-    return agent if how == NONE else _captured(how, agent, setup, read_options(model, name, full))
+    if how == NONE:
+        return agent
+    options = read_options(model, name, full)
+    return agent if how == AUTO and not options.runs_here else _captured(how, agent, setup, options)
 
 
 def _captured(how: str, agent: Agent, setup: AgentSetup, options: AgentOptions) -> Agent:

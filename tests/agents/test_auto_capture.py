@@ -403,5 +403,5 @@ async def test_the_servers_answer_to_a_run_that_was_stopped_is_not_waited_for(tm
 
 def test_only_programs_that_agenteval_starts_can_have_it() -> None:
     problems = dict(option_problems("a", {"kind": "http", "url": "http://x", "capture": "auto"}))
-    assert "a server needs `capture: model`" in str(problems)
+    assert "another server needs `capture: model`" in str(problems)
     assert option_problems("a", {"kind": "command", "command": "x", "capture": "none"}) == []

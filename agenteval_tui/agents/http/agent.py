@@ -47,6 +47,7 @@ from agenteval_tui.agents.models.stream import (
     kind_of,
 )
 from agenteval_tui.agents.options import options_for, prefix_refusal, read_options
+from agenteval_tui.agents.recording.providers import run_header
 from agenteval_tui.agents.think_tags import without_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
@@ -119,7 +120,7 @@ class HttpAgent:
         if request.turn <= 1:
             self._sessions.pop(request.run, None)  # a failed attempt had a different one
         own_request = make_request(options, request, self._sessions.get(request.run))
-        wire = self._wire(options, own_request, request.config)
+        wire = self._wire(options, own_request, request.config, request.proxy)
         return wire, without_thinking(self._ask(options, request, own_request, wire))
 
     async def _ask(
@@ -189,9 +190,14 @@ class HttpAgent:
         return CheckReport(True, "the endpoint answers a prompt", took, "", tuple(steps))
 
     def _wire(
-        self, options: HttpOptions, own_request: HttpRequest, config: Mapping[str, Any] | None = None
+        self,
+        options: HttpOptions,
+        own_request: HttpRequest,
+        config: Mapping[str, Any] | None = None,
+        proxy: str = "",
     ) -> HttpClient:
-        """The way to the endpoint; `config` is what the options were read from. Raises `NoWayError`."""
+        """The way to the endpoint; `config` is what the options were read from. `proxy`: where a server that agenteval
+        started sends its requests to models. Raises `NoWayError`."""
         name = options.api_key_env or ""
         key = api_key(self._setup, name)
         headers = {header.lower(): text for header, text in own_request.headers.items()}
@@ -206,6 +212,9 @@ class HttpAgent:
             if scheme is None:
                 scheme = "Bearer" if header == "authorization" else ""
             headers[header] = f"{scheme} {key}" if scheme else key
+        # A variation may have another address: elsewhere, nobody is told of the proxy.
+        if proxy and options.runs_here:
+            headers.update([run_header(proxy)])
         filled = options.model_copy(update={"headers": headers, "query": dict(own_request.query)})
         return make_client(
             own_request.url,

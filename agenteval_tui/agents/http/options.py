@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import ConfigDict, Field, model_validator
 
+from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.agents.network_options import (
     KEY_RULE,
     Headers,
@@ -104,6 +105,7 @@ class HttpOptions(AgentOptions):
         }
     )
 
+    usual_capture: ClassVar[str] = AUTO
     api_key_env: KeyVariable
     headers: Headers
     query: Query
@@ -162,6 +164,11 @@ class HttpOptions(AgentOptions):
     _names_a_key = model_validator(mode="after")(names_a_key)
 
     @property
+    def runs_here(self) -> bool:
+        """Whether `url` is an address of this machine, so that its server may be a service of the suite."""
+        return is_local(urlsplit(self.url).hostname or "")
+
+    @property
     def prefix_problem(self) -> tuple[str, str] | None:
         """Its templates must tell the messages, and no earlier turn may have left anything on the server."""
         # A fork begins in the middle of a conversation; a server that keeps it itself has gone on from there.
@@ -180,9 +187,8 @@ class HttpOptions(AgentOptions):
     @model_validator(mode="after")
     def _captured_where(self) -> Self:
         checked_capture(self.capture, self.cassette)
-        # Nothing leads a server's requests to us but the address that it was started with, and that needs a fixed port.
-        if self.capture == AUTO:
-            raise ValueError("`capture: auto` is for programs that agenteval starts; a server needs `capture: model`")
+        if self.capture == AUTO and not self.runs_here:
+            raise ValueError("`capture: auto` is for what runs on this machine; another server needs `capture: model`")
         if (self.capture in OWN_CAPTURES or self.cassette) and self.capture_port is None:
             does = "asks its model at" if self.capture in (None, MODEL) else "sends its spans to"
             raise ValueError(f"`capture` of a server needs `capture_port`: the port that the server {does}")

@@ -7,6 +7,9 @@ for no usage then). Where the proxy can't reach the server, the request goes the
 
 Requests are told by their paths, whatever the host. All else is left alone, and so is every request outside of a call
 of an agent.
+
+A server answers several runs at once: there, each request that it takes says by way of which proxy the requests that
+follow from it go (`python_server_requests.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import re
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
 SERVER = "x-agenteval-server"
@@ -51,6 +55,8 @@ _left_alone: set[str] = set()
 """The servers that were asked something else, such as to take traces."""
 _proxy = ""
 """The proxy of the call that is running: the address that is the run's own. "": there is none."""
+of_request: ContextVar[str] = ContextVar("agenteval_proxy", default="")
+"""The same of the request that a server answers."""
 _added: set[str] = set()  # the libraries whose requests are seen
 
 
@@ -88,6 +94,13 @@ def add_hooks() -> None:
     for name in _HOOKS:
         if name in sys.modules:
             _add(name)
+
+
+def see(name: str, hook: Callable[[Any], None]) -> None:
+    """Call `hook` with the module of this name, now or when it is imported."""
+    _HOOKS[name] = hook
+    if name in sys.modules:
+        _add(name)
 
 
 def _add(name: str) -> None:
@@ -135,7 +148,7 @@ def asked_past(hosts: Iterable[str]) -> list[str]:
 def detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]) -> tuple[str, str] | None:
     """(The address of a request at the proxy, what is before that path at its server), where it is one to a model."""
     way = _detour(method, url, body, is_anthropic)
-    if way is None and _proxy:
+    if way is None and _address():
         host = url.partition("://")[2].partition("/")[0].rpartition("@")[2].partition(":")[0]
         if _KNOWN.fullmatch(host):
             _left_alone.add(host)
@@ -145,7 +158,8 @@ def detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]
 def _detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool]) -> tuple[str, str] | None:
     # A body that is made while it is sent can't be sent twice, where the proxy doesn't reach the server.
     size = len(body) if isinstance(body, (bytes, str)) else 0
-    if not _proxy or method.upper() != "POST" or not size or size > _MOST:
+    proxy = _address()
+    if not proxy or method.upper() != "POST" or not size or size > _MOST:
         return None
     scheme, slashes, rest = url.partition("://")
     if not slashes or scheme not in ("http", "https"):
@@ -153,7 +167,7 @@ def _detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool
     place, query = rest.partition("#")[0].partition("?")[::2]
     host, slash, path = place.partition("/")
     path = slash + path
-    if host.rpartition("@")[2] == _proxy.partition("://")[2].partition("/")[0]:
+    if host.rpartition("@")[2] == _own_host():
         return None  # it goes there by itself
     prefix, before = "", ""
     if (match := _GEMINI.fullmatch(path)) is not None:
@@ -176,7 +190,7 @@ def _detour(method: str, url: str, body: object, is_anthropic: Callable[[], bool
     # The proxy knows these servers by prefixes of their own, with the whole path.
     if prefix == "openai/v1" and ("/openai/deployments/" in path or host == "api.groq.com"):
         prefix, before, rest = "groq" if host == "api.groq.com" else "azure", "", path
-    return _proxy + "/" + prefix + rest + ("?" + query if query else ""), scheme + "://" + host + before
+    return proxy + "/" + prefix + rest + ("?" + query if query else ""), scheme + "://" + host + before
 
 
 def _names_model(body: object) -> bool:
@@ -189,8 +203,13 @@ def _is_ollama(host: str) -> bool:
     return host.endswith(":11434") or host == "ollama.com" or (bool(named) and host == named)
 
 
+def _address() -> str:
+    """The proxy by way of which requests go now; "": they go to their servers."""
+    return of_request.get() or _proxy
+
+
 def _own_host() -> str:
-    return _proxy.partition("://")[2].partition("/")[0]
+    return _address().partition("://")[2].partition("/")[0]
 
 
 def _network() -> dict[str, str]:
@@ -242,7 +261,7 @@ def _add_to_httpx(module: Any) -> None:
     def led(transport: Any, request: Any) -> object:
         """The request as it goes to the proxy; None: it is left alone."""
         # Only a whole body can be sent a second time.
-        if not _proxy or not isinstance(request.stream, module.ByteStream):
+        if not _address() or not isinstance(request.stream, module.ByteStream):
             return None
         pool = transport._pool
         # A client that asks a Unix socket, or by a proxy of the network, would reach another server through us.
@@ -302,7 +321,7 @@ def _add_to_requests(module: Any) -> None:
         # A class of the user's, or a certificate of a client, may do what the proxy can't.
         plain = type(self) is adapter and not arguments and not named.get("cert")
         way = None
-        if _proxy and plain and not _has_own_proxies(bool(named.get("proxies"))):
+        if _address() and plain and not _has_own_proxies(bool(named.get("proxies"))):
             way = detour(request.method, request.url, request.body, lambda: "anthropic-version" in request.headers)
         if way is None:
             return send(self, request, *arguments, **named)
@@ -339,7 +358,7 @@ def _add_to_botocore(module: Any) -> None:
     def sending(self: Any, request: Any) -> object:
         way = None
         # A certificate of the client may do what the proxy can't.
-        if _proxy and not self._cert_file and not _network() and not self._proxy_config.proxy_url_for(request.url):
+        if _address() and not self._cert_file and not _network() and not self._proxy_config.proxy_url_for(request.url):
             way = detour(request.method, request.url, request.body, lambda: False)
         if way is None:
             return send(self, request)
@@ -375,7 +394,7 @@ def _add_to_aiohttp(module: Any) -> None:
         url: Any = None
         body = "{}" if named.get("json") is not None else named.get("data")
         own_way = named.get("proxy") or getattr(self, "_default_proxy", None) or bool(_network())
-        if _proxy and not own_way and not (named.get("json") is not None and named.get("data") is not None):
+        if _address() and not own_way and not (named.get("json") is not None and named.get("data") is not None):
             url = self._build_url(str_or_url)
             # The session writes the JSON itself; that it names a model is taken as given.
             if named.get("json") is not None:
@@ -418,7 +437,7 @@ def _add_to_urllib(module: Any) -> None:
     @functools.wraps(open_url)
     def opening(self: Any, fullurl: Any, data: Any = None, *arguments: Any, **named: Any) -> object:
         way = None
-        if _proxy and is_plain(self) and not _has_own_proxies(named=False) and not (direct and self is direct[0]):
+        if _address() and is_plain(self) and not _has_own_proxies(named=False) and not (direct and self is direct[0]):
             request = module.Request(fullurl, data) if isinstance(fullurl, str) else fullurl
             body = request.data if data is None else data
             way = detour(request.get_method(), request.full_url, body, lambda: request.has_header("Anthropic-version"))

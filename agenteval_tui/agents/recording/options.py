@@ -60,9 +60,9 @@ Capture = Annotated[
     Field(
         default=None,
         description="model: its requests to model servers go through a proxy on this machine, and become the "
-        "transcript. auto: its requests are recorded where that changes nothing in the agent (the default of `command` "
-        "and `python`). otel: the OpenTelemetry spans that it sends become the transcript (needs the extra `otel`). "
-        "none: nothing is recorded. Packages can add others.",
+        "transcript. auto: its requests are recorded where that changes nothing in the agent (the default of "
+        "`command`, of `python`, and of `http` with a server on this machine). otel: the OpenTelemetry spans that it "
+        "sends become the transcript (needs the extra `otel`). none: nothing is recorded. Packages can add others.",
         json_schema_extra=_list_names,
     ),
 ]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import secrets
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -50,6 +52,8 @@ MCP = "mcp"
 MCP_VARIABLE = "AGENTEVAL_MCP_RECORDING"
 _FOLDER = "/agenteval-recording/"
 PROXY_VARIABLE = "AGENTEVAL_PROXY"
+SERVER_VARIABLE = "AGENTEVAL_SERVER"
+SERVER_HEADER = "x-agenteval-run"
 _STARTUP = str(Path(__file__).parents[1] / "process" / "startup")
 _NODE_OPTION = "--require " + json.dumps(f"{_STARTUP}{os.sep}node_clients.cjs", ensure_ascii=False)
 
@@ -130,13 +134,34 @@ def to_shims(base: str, env: Mapping[str, str]) -> dict[str, str]:
 def client_startup(base: str, env: Mapping[str, str]) -> dict[str, str]:
     """The variables by which each Python and each Node that a program starts lead their requests to models to the proxy
     at `base`, whatever address their code has for them (`process/startup/`). Other languages ignore them."""
+    return {**_startup(env), PROXY_VARIABLE: base}
+
+
+def server_startup(env: Mapping[str, str]) -> dict[str, str]:
+    """The same for a server, whose requests go by way of the proxy of the run that they belong to: each request of
+    `run_header` says which that is."""
+    return {**_startup(env), SERVER_VARIABLE: _token()}
+
+
+def run_header(base: str) -> tuple[str, str]:
+    """The header, and its value, by which a server knows that what follows from a request goes to the proxy at
+    `base`."""
+    return SERVER_HEADER, f"{_token()} {base}"
+
+
+@functools.cache
+def _token() -> str:
+    """What the servers that this process starts believe such a header by."""
+    return secrets.token_hex(16)
+
+
+def _startup(env: Mapping[str, str]) -> dict[str, str]:
     # A program that is recorded may start another recording: each variable has our part once.
     folders = [folder for folder in env.get("PYTHONPATH", "").split(os.pathsep) if folder and folder != _STARTUP]
     options = env.get("NODE_OPTIONS", "").replace(_NODE_OPTION, "").strip()
     return {
         "PYTHONPATH": os.pathsep.join([_STARTUP, *folders]),
         "NODE_OPTIONS": f"{options} {_NODE_OPTION}".strip(),
-        PROXY_VARIABLE: base,
     }
 
 

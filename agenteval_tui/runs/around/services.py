@@ -26,6 +26,7 @@ from agenteval_tui.agents.process.errors import exit_description, remedy_for, st
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import tracebacks_in
+from agenteval_tui.agents.recording.providers import server_startup
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.around.plan import ServicePlan
 from agenteval_tui.runs.around.record import DIED, ENDED, FAILED, READY, REUSED, STARTING, ServiceState
@@ -248,7 +249,8 @@ class _Running:
         project = await asyncio.to_thread(project_environment, folder)
         env = project.variables(env)
         # Python holds back what it prints to a pipe, so a line that `ready` waits for would come late.
-        self._env = {"PYTHONUNBUFFERED": "1", **env, **{name: str(expand(v, env)) for name, v in plan.env.items()}}
+        env = {"PYTHONUNBUFFERED": "1", **env, **{name: str(expand(v, env)) for name, v in plan.env.items()}}
+        self._env = {**env, **server_startup(env)}
         argv = [str(expand(word, env)) for word in plan.argv]
         cwd = require_inside(plan.cwd, folder, trusted=self._permission.trusted, what="folder")
         return await start(argv, cwd=cwd, env=self._env, permission=self._permission, merged=True)

@@ -6,6 +6,7 @@
 // `python_http_clients.py` does the same for Python, and has the same paths.
 'use strict';
 
+const { AsyncLocalStorage } = require('node:async_hooks');
 const http = require('node:http');
 const https = require('node:https');
 const Module = require('node:module');
@@ -14,7 +15,11 @@ const { urlToHttpOptions } = require('node:url');
 const undici = require('./node_undici.cjs');
 const { tell } = require('./node_report.cjs');
 
-const proxy = process.env.AGENTEVAL_PROXY;
+// One program is one run, but a server answers several at once: each request of agenteval's that it takes says, with the
+// token of this server, by way of which proxy the requests go that follow from it (`python_server_requests.py`).
+const ofProgram = process.env.AGENTEVAL_PROXY;
+const token = process.env.AGENTEVAL_SERVER;
+const ofRequest = new AsyncLocalStorage();
 const plain = http.request;
 const SERVER = 'x-agenteval-server';
 const UNREACHED = 'x-agenteval-unreached';
@@ -43,10 +48,16 @@ function isOllama(host) {
   return host.endsWith(':11434') || host === 'ollama.com' || (named !== '' && host === named);
 }
 
+/** The proxy by way of which requests go now; undefined: they go to their servers. */
+function proxyOfNow() {
+  return ofProgram ?? ofRequest.getStore();
+}
+
 /** Where a request goes at the proxy, if this address is one of a model: `address` there, and `server`, without the path
  * that the proxy knows. `isModels` says whether the request is one for a model. Null where no such request is. */
 function detour(url) {
-  if (!['http:', 'https:'].includes(url.protocol) || url.host === new URL(proxy).host) return null;
+  const proxy = proxyOfNow();
+  if (!proxy || !['http:', 'https:'].includes(url.protocol) || url.host === new URL(proxy).host) return null;
   const path = url.pathname;
   let prefix = 'gemini';
   let isModels = () => true;
@@ -323,8 +334,22 @@ function leadModule(module) {
   };
 }
 
-if (proxy) {
-  require('./node_files.cjs');
+// Servers
+
+/** Whatever a server begins to answer a request has the proxy that the request names. */
+function leadServer(module) {
+  const emit = module.Server.prototype.emit;
+  module.Server.prototype.emit = function (name, ...about) {
+    const header = name === 'request' ? about[0]?.headers?.['x-agenteval-run'] : undefined;
+    const [given, address] = (header ?? '').split(' ');
+    if (given !== token || !address?.startsWith('http://127.0.0.1:')) return emit.call(this, name, ...about);
+    return ofRequest.run(address, () => emit.call(this, name, ...about));
+  };
+}
+
+if (ofProgram || token) {
+  if (ofProgram) require('./node_files.cjs');
+  else [http, https].forEach(leadServer);
   if (typeof globalThis.fetch === 'function') globalThis.fetch = ledFetch(globalThis.fetch);
   leadModule(http);
   leadModule(https);

@@ -3,7 +3,7 @@ the program is when its time is over.
 
 This folder is the first of PYTHONPATH where a command is recorded, so each Python that the command starts runs this
 file before the program. Until the program imports an HTTP client, nothing more is loaded. Only the standard library;
-whatever fails here, the program starts.
+whatever fails here, the program starts. In a server, each request that it takes says where those to models go.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
+    from types import ModuleType
     from typing import Any
 
 _HERE = __file__.rpartition(os.sep)[0]
@@ -42,13 +43,28 @@ class _FirstClient:
 
 def _lead_to(proxy: str, network: dict[str, str]) -> Any:
     """Send the requests of HTTP clients to the proxy; gives the finder that sees those that are imported."""
+    return _load("http_clients").begin(proxy, network)
+
+
+def _serve(token: str) -> None:
+    """Send the requests to models that follow from a request of agenteval's to the proxy that it names."""
+    network = {name: value for name, value in os.environ.items() if value and name.lower().endswith("_proxy")}
+    try:
+        clients = _load("http_clients")
+        clients.begin("", network)
+        _load("server_requests").begin(token, clients)
+    except Exception:  # its requests are not seen
+        return
+
+
+def _load(name: str) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_file_location
 
-    path = _HERE.rpartition(os.sep)[0] + os.sep + "python_http_clients.py"
-    spec: Any = spec_from_file_location("_agenteval_http_clients", path)
-    clients = module_from_spec(spec)
-    spec.loader.exec_module(clients)
-    return clients.begin(proxy, network)
+    path = _HERE.rpartition(os.sep)[0] + os.sep + "python_" + name + ".py"
+    spec: Any = spec_from_file_location("_agenteval_" + name, path)
+    module: ModuleType = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _tell_place() -> None:
@@ -83,4 +99,6 @@ if __name__ == "sitecustomize":
                 first.find_spec(name)
                 break
         _tell_place()
+    elif "AGENTEVAL_SERVER" in os.environ:
+        _serve(os.environ["AGENTEVAL_SERVER"])
     _import_the_next()
