@@ -96,7 +96,6 @@ WAYS_IN = {
 
 PROCESSES = {
     "agents/process/child_process.py": "subprocess_exec",  # with a permission
-    "agents/process/process_tree.py": "run",  # ps, of the system
     "agents/process/python_threads.py": "fork",  # in a program that was started with a permission
     "agents/process/python_fork.py": "fork",  # in a program that was started with a permission
     "agents/process/orphans.py": "Popen",  # our own script
