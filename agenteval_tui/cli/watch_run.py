@@ -140,8 +140,8 @@ class _Session:
         self._watch = watch
         if not watch.recorded.runs and not (watch.recorded.missing and self._options.steered):
             raise AgentevalError(
-                "there is nothing to watch: no test has an agent of the kind `python` or `command`",
-                fix="watch a suite whose agents are programs",
+                "there is nothing to watch: no test has an agent whose code is here",
+                fix="watch a suite whose agents are of the kind `python` or `command`, or servers that are services",
             )
         loop = asyncio.get_running_loop()
         with (

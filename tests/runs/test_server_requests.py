@@ -18,6 +18,10 @@ from scripted import Answer, Request, ScriptedServer
 from agenteval_tui.agents.process import python_http_clients
 from agenteval_tui.agents.process.python_server_requests import _Requests
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.change.check import CodeCheck
+from agenteval_tui.runs.change.model import CodeChange
+from agenteval_tui.runs.change.recorded_runs import recorded_runs
+from agenteval_tui.runs.change.saves import folders_of
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
@@ -254,6 +258,15 @@ class Shop:
         rows = sorted(self.store.runs_of_execution(plan.execution_id), key=lambda row: row.test_id)
         return [self.store.transcript(row.id) for row in rows]
 
+    async def check(self) -> CodeChange:
+        """What the code of now changes."""
+        plan = self.plan()
+        check = CodeCheck(plan, self.store)
+        try:
+            return await check.run(recorded_runs(self.store, plan.runs).runs)
+        finally:
+            await check.close()
+
 
 @pytest.mark.parametrize("name", SERVERS)
 async def test_requests_belong_to_the_run_that_a_server_answers(
@@ -280,6 +293,52 @@ async def test_requests_belong_to_the_run_that_a_server_answers(
         assert not [header for header in request.headers if "agenteval" in header]
 
 
+async def test_a_save_of_a_server_is_checked_from_its_recordings(
+    model: ScriptedServer, tmp_path: Path, store: Store
+) -> None:
+    shop = Shop(tmp_path, store, STARLETTE.replace("WAY", "task"))
+    await shop.run()
+    assert (await shop.check()).unchanged == 2
+
+    text = shop.file.read_text("utf-8")
+    shop.file.write_text(text.replace('messages[-1]["content"]})', '"It is lost."})'), "utf-8")
+    change = await shop.check()
+    assert (change.fails, change.requests) == (2, 0)
+
+    shop.file.write_text(text, "utf-8")
+    (tmp_path / "shop.py").write_text(SHOP.replace("Be brief.", "Be long."), "utf-8")
+    change = await shop.check()
+    assert (change.needs_model, change.requests) == (2, 0)
+
+    shop.file.write_text(text + "(", "utf-8")
+    change = await shop.check()
+    assert "service web" in change.error
+    assert "SyntaxError" in change.error
+    assert len(model.requests) == 4  # those of the recording
+
+
+async def test_a_server_that_asks_past_the_proxy_gets_no_key_after_a_save(
+    model: ScriptedServer, tmp_path: Path, store: Store
+) -> None:
+    shop = Shop(tmp_path, store, STARLETTE.replace("WAY", "task"))
+    await shop.run()
+    text = shop.file.read_text("utf-8")
+    (tmp_path / "shop.py").write_text(SHOP + "open('key', 'w').write(headers()['authorization'])\n", "utf-8")
+    shop.file.write_text(text, "utf-8")
+    await shop.check()
+    assert (tmp_path / "key").read_text() == "Bearer agenteval-recorded"
+
+
+async def test_a_server_of_which_nothing_is_recorded_is_not_asked_again(
+    model: ScriptedServer, tmp_path: Path, store: Store
+) -> None:
+    """It may have its keys from elsewhere, as a container has."""
+    shop = Shop(tmp_path, store, STANDARD.replace("answer(prompt)", "'It is shipped.'"))
+    await shop.run()
+    change = await shop.check()
+    assert (change.needs_model, change.requests, change.execution) == (2, 0, "")
+
+
 @pytest.mark.parametrize(
     ("header", "address"),
     [
@@ -294,3 +353,23 @@ async def test_requests_belong_to_the_run_that_a_server_answers(
 )
 def test_only_the_header_of_who_started_the_server_leads_anywhere(header: str | None, address: str) -> None:
     assert _Requests("token", python_http_clients.of_request)._in(header) == address
+
+
+def test_only_servers_of_this_machine_are_watched(tmp_path: Path, store: Store) -> None:
+    shop = Shop(tmp_path, store, STANDARD)
+    suite = tmp_path / "shop.suite.yaml"
+    assert len(recorded_runs(store, shop.plan().runs).missing) == 2
+    suite.write_text(
+        suite.read_text("utf-8").replace('url: "http://127.0.0.1:', 'url: "http://shop.example:', 2), "utf-8"
+    )
+    assert not recorded_runs(store, shop.plan().runs).missing
+
+
+def test_folders_of_tools_and_of_what_servers_write_are_not_watched(tmp_path: Path) -> None:
+    for name in ("app/prompts", ".next/server", ".venv/lib", "node_modules/ai", "app/.cache"):
+        (tmp_path / name).mkdir(parents=True)
+    assert folders_of([tmp_path], []) == {tmp_path, tmp_path / "app", tmp_path / "app/prompts"}
+    # What an agent is known to have read is watched wherever it is.
+    read = tmp_path / ".next/server/prompt.txt"
+    read.touch()
+    assert folders_of([], [str(read)]) == {read.parent}

@@ -108,6 +108,8 @@ class CodeCheck:
         self._tools_recorded = tools_recorded
         self._agents: dict[str, Prepared] = {}
         self._agents_live = False
+        self._env: Mapping[str, str] = {}
+        """What the agents, and the services of the runs, have of our environment."""
         self._free_runs: Store | None = None
         """The history again, for runs that cost nothing and can be made again: no verdict waits for the disk."""
 
@@ -197,8 +199,8 @@ class CodeCheck:
         if hashes <= self._agents.keys() and self._agents_live == options.live:
             return
         await self._close_agents()
-        env = dict(os.environ) if options.live else _without_keys(plan)
-        self._agents = prepare_agents(plan, self._store, env, 0.5)
+        self._env = dict(os.environ) if options.live else _without_keys(plan)
+        self._agents = prepare_agents(plan, self._store, self._env, 0.5)
         self._agents_live = options.live
 
     async def _broken(self) -> tuple[str, str]:
@@ -237,6 +239,7 @@ class CodeCheck:
             replace(plan, concurrency=min(plan.concurrency, _AT_ONCE)),
             store,
             emit,
+            env=self._env,
             recorded=recorded,
             agents=self._agents,
             judges=judges if options.live else SpendingLimit(closed=NOT_JUDGED),

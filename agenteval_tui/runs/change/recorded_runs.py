@@ -6,10 +6,12 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.matching import ANY, Volatile, same_course, volatile_parts
@@ -23,12 +25,13 @@ from agenteval_tui.core.ids import content_hash, new_id
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.around.execution import services_of
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.tapes import replay_price, tape_of
 
-PROGRAMS = ("python", "command")
-"""The kinds of agents whose code is edited here."""
+_PROGRAMS = ("python", "command")
+"""The kinds of agents whose code is edited here, beside servers that agenteval starts."""
 DOUBLE = re.compile(r"test|function:.*|(?:fake|mock|dummy|stub)\b.*", re.IGNORECASE)
 """The names of models that frameworks bring for tests, and that ask no server, such as `TestModel` of pydantic-ai."""
 _ENDED = (*DECIDED, "error", "needs_review")
@@ -67,10 +70,23 @@ class RecordedRuns(Struct, frozen=True):
     missing: tuple[RunPlan, ...]
 
 
+def is_of_program(run: RunPlan) -> bool:
+    """Whether the code of the run's agent is edited here: that of a program, or of a server that is a service."""
+    kind = run.agent.config.get("kind")
+    return kind in _PROGRAMS or (kind == "http" and _is_here(run.agent.config.get("url")) and bool(services_of(run)))
+
+
+def _is_here(url: object) -> bool:
+    try:
+        return is_local(urlsplit(str(url)).hostname or "")
+    except ValueError:
+        return False
+
+
 def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
     """The newest ended run of each planned run, by suite, test, variation, row, repetition and agent. Runs of agents
     that are not programs are left out: their code is not here."""
-    planned = {_key_of_plan(run): run for run in runs if run.agent.config.get("kind") in PROGRAMS}
+    planned = {_key_of_plan(run): run for run in runs if is_of_program(run)}
     rows: dict[tuple[str, ...], RunRow] = {}
     of_test: dict[tuple[str, ...], list[RunRow]] = {}
     for suite_key in dict.fromkeys(run.suite_key for run in planned.values()):
@@ -195,7 +211,8 @@ class Tapes:
 
     def needs_model(self, run: RecordedRun) -> bool:
         """Whether the run asked a model, as far as is known, and none of that was recorded: from its beginning, it
-        needs the model again. So does one whose user is played by a model."""
+        needs the model again. So does one whose user is played by a model, and one of a server of which nothing is
+        recorded: a container, say, gets its keys from elsewhere, and would ask."""
         if run.plan.user is not None and is_model(run.plan.user.agent.config.get("kind")):
             return True
         name = run.row.id
@@ -207,6 +224,8 @@ class Tapes:
         model = self._store.transcript(run.row.id).model
         if DOUBLE.fullmatch(model) and not run.row.cost:
             return False
+        if run.plan.agent.config.get("kind") == "http":
+            return True
         return bool(model or run.row.tokens or run.row.cost)
 
     def price(self, run: RecordedRun, request: int = 1) -> float | None:

@@ -9,30 +9,9 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterable, Itera
 from itertools import islice
 from pathlib import Path
 
-IGNORED = frozenset(
-    (
-        ".git",
-        ".hg",
-        ".svn",
-        ".venv",
-        "venv",
-        "env",
-        "node_modules",
-        "__pycache__",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".tox",
-        ".nox",
-        ".idea",
-        ".vscode",
-        "dist",
-        "build",
-        "site-packages",
-        ".agenteval",
-    )
-)
-"""Folders that hold no source of an agent."""
+_IGNORED = frozenset(("venv", "env", "node_modules", "__pycache__", "dist", "build", "site-packages"))
+"""Folders that hold no source of an agent, beside those whose names begin with a dot: what belongs to tools, such as
+`.git` and `.venv`, and what servers write when they start, such as `.next`."""
 _FOLDERS = 4_000  # of a project that are watched
 _FILES = 4_000  # of a new folder
 _ADDED = 1  # watchfiles' `Change`, which takes long to import
@@ -43,7 +22,7 @@ _TEMPORARY = (".swp", ".swx", ".tmp", "~", ".pyc", ".db", ".db-wal", ".db-shm", 
 
 
 def folders_of(projects: Iterable[Path], files: Iterable[str]) -> frozenset[Path]:
-    """The folders to watch: those of the projects, without `IGNORED` ones, and those of the files. A file may be a
+    """The folders to watch: those of the projects that may hold sources, and those of the files. A file may be a
     folder, which was listed."""
     folders = {Path(file) if os.path.isdir(file) else Path(file).parent for file in files}  # noqa: PTH112 - thousands
     for project in projects:
@@ -55,10 +34,14 @@ def folders_of(projects: Iterable[Path], files: Iterable[str]) -> frozenset[Path
 
 
 def _walk(folder: str | Path) -> Iterator[tuple[str, list[str]]]:
-    """A folder and those below it, without `IGNORED` ones; each with the names of its files."""
+    """A folder and those below it that may hold sources; each with the names of its files."""
     for place, below, names in os.walk(folder):
-        below[:] = [name for name in below if name not in IGNORED]
+        below[:] = [name for name in below if _may_hold_sources(name)]
         yield place, names
+
+
+def _may_hold_sources(folder: str) -> bool:
+    return folder not in _IGNORED and not folder.startswith(".")
 
 
 def with_targets(files: Iterable[str]) -> frozenset[str]:
@@ -139,7 +122,7 @@ def _with_new_folders(changes: Iterable[tuple[int, str]]) -> Iterator[str]:
     """The paths of changes, and the files in new folders, which are not watched yet."""
     for change, path in changes:
         yield path
-        if change == _ADDED and Path(path).name not in IGNORED:
+        if change == _ADDED and _may_hold_sources(Path(path).name):
             files = (os.path.join(place, name) for place, names in _walk(path) for name in names)  # noqa: PTH118
             yield from islice(filter(is_source, files), _FILES)
 

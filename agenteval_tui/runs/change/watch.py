@@ -29,7 +29,7 @@ from agenteval_tui.runs.change.model import (
     with_runs,
 )
 from agenteval_tui.runs.change.own_writes import OwnWrites
-from agenteval_tui.runs.change.recorded_runs import PROGRAMS, RecordedRun, RecordedRuns, recorded_runs
+from agenteval_tui.runs.change.recorded_runs import RecordedRun, RecordedRuns, is_of_program, recorded_runs
 from agenteval_tui.runs.change.saves import Contents, folders_of, saves, with_targets
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.discover import is_suite_name
@@ -355,7 +355,7 @@ class Watch:
 
     def _watching(self) -> Watching:
         runs = self.recorded.runs
-        programs = sum(run.agent.config.get("kind") in PROGRAMS for run in self._plan.runs)
+        programs = sum(is_of_program(run) for run in self._plan.runs)
         return Watching(
             recorded=len(runs),
             failing=sum(run.failed for run in runs),
