@@ -550,6 +550,26 @@ async def test_a_run_that_nobody_reads_to_its_end_ends_all_the_same(tmp_path: Pa
     await agent.close()
 
 
+class _Cancelled(_Talkative):
+    """An agent that awaits something of its own that was cancelled."""
+
+    async def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        yield TextDelta("x")
+        awaited = asyncio.get_running_loop().create_future()
+        awaited.cancel()
+        await awaited
+
+
+async def test_an_agent_whose_own_code_is_cancelled_ends_its_run(tmp_path: Path) -> None:
+    config = command(tmp_path)
+    agent = CapturingAgent(_Cancelled(1), AgentSetup("a", config, tmp_path), CommandOptions.model_validate(config))
+    events = agent.run(AgentRequest((Message("user", "Hello"),), run="r"))
+    assert await anext(events) == TextDelta("x")
+    with pytest.raises(RuntimeError, match="was cancelled"):
+        await asyncio.wait_for(anext(events), 250)
+    await agent.close()
+
+
 async def test_what_was_asked_is_forgotten_when_the_run_is_over(server: ScriptedServer, tmp_path: Path) -> None:
     before = {id(one) for one in gc.get_objects() if isinstance(one, Exchange)}
 

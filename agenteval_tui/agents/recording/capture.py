@@ -385,6 +385,10 @@ async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> Async
                         break
         except Exception as error:  # the agent's
             await queue.put(error)
+        except asyncio.CancelledError:
+            # Of the agent's own code: the run would wait for it without end. Where the run itself is cancelled, nobody
+            # reads this.
+            await queue.put(RuntimeError("what it waited for was cancelled"))
         await queue.put(None)
 
     async def watch() -> None:
