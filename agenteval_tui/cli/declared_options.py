@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.options import Option, Options, options_of
+from agenteval_tui.core.options import Options, options_of
 from agenteval_tui.core.timespan import moment_from
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -48,14 +48,14 @@ def declared(kind: type[Options], name: str, *flags: str, **more: Any) -> Callab
     if option.type is bool:
         parameters["is_flag"] = True
     else:
-        parameters |= {"metavar": option.unit or None, "default": option.default, "show_default": _is_figure(option)}
+        parameters |= {
+            "metavar": option.unit or None,
+            "default": option.default,
+            "show_default": option.type in (int, float) and bool(option.default),
+        }
         if option.type is int:
             bounds = option.least, option.most
             parameters["type"] = int if bounds == (None, None) else click.IntRange(*bounds)
         elif option.type is float:
             parameters["type"] = FiniteNumber(option.least, option.most, min_open=option.above)
     return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **parameters | more)
-
-
-def _is_figure(option: Option) -> bool:
-    return option.type in (int, float) and bool(option.default)

@@ -437,6 +437,7 @@ def _report_fork(invocation: Invocation, was: RunRow, run: RunRow, recording: Re
 def _code(status: str, recording: Recording) -> int:
     if recording.exit_code == STOPPED:
         return INTERRUPTED
+    # What the cassette does not have was answered with an error: what a program makes of that is no verdict.
     if recording.misses and not recording.went_live:
         status = "error"
     return exit_code({status: 1}, None)

@@ -118,6 +118,7 @@ def finish(store: Store, execution: str, progress: RunProgress, *, interrupted: 
     """Print the last lines of an execution that has ended, and say how it did."""
     progress.close()
     out = progress.out
+    # An execution that one attaches to may write into the history of another data folder.
     try:
         row = store.execution(execution)
     except AgentevalError as error:
@@ -141,6 +142,7 @@ def finish(store: Store, execution: str, progress: RunProgress, *, interrupted: 
         out.view(passed_before_view(passed_before(store, runs)))
         out.view(rate_view(row, overall, progress.retries))
         out.view(umbraco_view(umbraco_figures(row.options, runs)))
+    # Asked for by name: `--quiet` does not leave it out.
     out.view(_ab(row, runs))
     if not progress.quiet:
         out.view(spent_view(costs_of(store.costs(row.id), runs)))
@@ -195,6 +197,7 @@ def apply_gates(out: Output, store: Store, done: RunReport, gate: float | None, 
     """The exit code with the gates against the baseline; prints what they say, and sets the baseline on success."""
     if baseline.whole:
         _print_comparison(out, store, done.against)
+    # First, as it raises where the execution broke off: then there is nothing to measure.
     code = done.code(gate, gated=baseline.gated)
     if baseline.gated and code != INTERRUPTED and not _print_gates(out, done.against, baseline):
         code = FAILED

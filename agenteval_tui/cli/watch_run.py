@@ -165,6 +165,7 @@ class _Session:
         )
 
     async def _once(self, watch: Watch) -> int:
+        # A watch that is ended by Ctrl-C never has its first check.
         running = asyncio.create_task(watch.run())
         stopped = asyncio.create_task(self._stopped.wait())
         await asyncio.wait({running, stopped}, return_when=asyncio.FIRST_COMPLETED)

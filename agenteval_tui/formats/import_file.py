@@ -153,6 +153,7 @@ def _import(
     path, derive, dry_run = source.path, not options.no_derived, options.dry_run
     assert format_.recordings is not None
     tally = _Tally()
+    # By its name and not its place: the next file of that name is another execution of the same suite.
     key = f"{IMPORTED}{format_.name}:{path.name}"
     record = ExecutionRecord(
         id=new_id(),

@@ -74,6 +74,7 @@ def reproduces_text(blame: Blame) -> str:
 
 def could_pass_text(blame: Blame) -> str:
     """The second answer."""
+    # Sampling says more than stored runs: it continued this very run.
     start = blame.sampled.rates[0] if blame.sampled is not None and blame.sampled.rates else None
     if start is not None and start.passed:
         return f"yes: continued from step {start.step + 1}, {start.passed} of {start.n} passed"
@@ -135,7 +136,7 @@ def blame_view(blame: Blame, transcript: Transcript | None = None, options: str 
     sampled = () if blame.sampled is None else sampled_view(blame.sampled)
     return (
         answers,
-        Paragraph(strip_text(blame)),
+        Paragraph(tuple((LEVELS[bar.level], bar.token) for bar in bars(blame))),
         *evidence_view(blame, transcript),
         *_unblamed(blame, options),
         *_sampling_command(blame, options),
@@ -267,11 +268,6 @@ def bars(blame: Blame) -> tuple[Bar, ...]:
     return tuple(bars)
 
 
-def strip_text(blame: Blame) -> Text:
-    """The bars on one line."""
-    return tuple((LEVELS[bar.level], bar.token) for bar in bars(blame))
-
-
 def _which(blame: Blame, transcript: Transcript | None) -> Text:
     if blame.decisive is not None:
         return text((one_line(step_text(transcript, blame.decisive.step, blame.steps)), "bold"))
@@ -328,6 +324,7 @@ def _node(suspect: Suspect, blame: Blame, transcript: Transcript | None) -> Node
 
 
 def _distinct(clues: Sequence[Clue]) -> list[Clue]:
+    # Clues may differ in fields that their sentence does not have.
     by_text: dict[str, Clue] = {}
     for clue in clues:
         by_text.setdefault(clue_text(clue), clue)

@@ -150,6 +150,7 @@ def score_text(tally: Tally | None) -> str:
 
 def figures(change: TestChange | CriterionChange | RowChange) -> tuple[str, str]:
     """What both sides have: how often it passed; of what passes as often as before, the scores."""
+    # Where as many passed as before, `3/3 → 3/3` would say nothing.
     figure_text = score_text if change.state == "score" else fraction
     return figure_text(change.was), figure_text(change.now)
 
@@ -387,6 +388,7 @@ def notes(comparison: Comparison) -> list[str]:
 
 def in_common_text(tests: Sequence[TestChange]) -> str:
     """`only 1 of 22 tests is on both sides, and the figures are of it`; "" where most are on both."""
+    # Where most tests are on both sides, the others have their own sections, and need no note.
     both = sum(test.state not in ("added", "removed") for test in tests)
     if not both or 2 * both >= len(tests):
         return ""
@@ -600,6 +602,7 @@ def _test_node(
     below = list(_attribution_nodes(attributed))
     if change.rows:
         below.append(_rows_node(change, everything, options))
+    # A test on one side only has nothing that its criteria could be compared with.
     if change.state not in ("added", "removed"):
         below += [_criterion_node(each, attributed) for each in change.criteria if _says_something(each)]
     if change.state in SHARP:
@@ -772,6 +775,7 @@ def _who_span(
         return "", ""
     if versions:
         return "criterion", "accent"
+    # Who changed it is found out in the background, from pairs of runs: without pairs nothing will come.
     if change.key not in attributed:
         return "…" if change.pairs else "", "dim"
     whose = attributed[change.key]
@@ -795,6 +799,7 @@ def change_in_full(
     about = [text((one_line(test.name, 300), "dim"))] if test.name != test.test else []
     if test.quarantine:
         about.append(text((f"in quarantine, non-gating: {test.quarantine}", "warn")))
+    # Two versions of a criterion judge the same outputs: that they differ is what is looked at.
     if not test.comparable and not versions:
         about.append(text((f"not comparable: judged differently than before: {judged_text(test)}; {_COUNTED}", "warn")))
     if not versions and (prompt_change := asked_text([test])):

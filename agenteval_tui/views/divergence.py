@@ -124,6 +124,7 @@ def _action_text(act: Action, beside: Sequence[Action], form: Form) -> str:
         return f"{_VERBS['call'][form]} {act.name}{_telling(act, beside)}"
     if act.kind == "answer":
         verb = _VERBS["answer"][form]
+        # Where only these runs answer, that tells them from the others, and not what they said.
         if all(nearby.kind != "answer" or nearby.key == act.key for nearby in beside) and len(beside) > 1:
             return f"{verb} at once" if any(nearby.kind == "call" for nearby in beside) else verb
         return f"{verb} {_quoted(excerpt(act, beside))}"

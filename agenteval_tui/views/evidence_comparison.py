@@ -225,6 +225,7 @@ def _value(name: str, expected: object, actual: object, *, steps: Sequence[str] 
 def _same_entries(expected: list[Any], actual: list[Any]) -> bool:
     if not 1 < len(expected) == len(actual) <= _MOST_ENTRIES:
         return False
+    # Entries may be objects, which no set takes: each is looked for among those that are left.
     remaining = list(actual)
     for entry in expected:
         at = next((number for number, other in enumerate(remaining) if same_json(entry, other)), None)
@@ -258,6 +259,7 @@ _NONE = object()
 def _tree(name: str, entries: Sequence[tuple[str, Any, Any]], depth: int) -> Comparison:
     parts = list(_differing(entries, depth))
     alike = len(entries) - len(parts)
+    # An object around a single entry says nothing: its name and the entry's are one path.
     if len(parts) == 1 and not alike:
         only = parts[0]
         return replace(only, name=name + only.name if only.name.startswith("[") or not name else f"{name}.{only.name}")
@@ -387,6 +389,7 @@ def _parted(lost: str, extra: str) -> str:
         return f"{_piece_text(lost)} is missing"
     if not lost:
         return f"{_piece_text(extra)} is extra"
+    # Both texts are on the screen: which letter it is can be seen there.
     if lost.casefold() == extra.casefold():
         return "only the case differs"
     return f"{_piece_text(extra)} instead of {_piece_text(lost)}"

@@ -146,6 +146,7 @@ def _grouped(changes: Iterable[RequestChange]) -> list[list[RequestChange]]:
     """The changes, with those together that are of one message each and of the same kind."""
     groups: list[list[RequestChange]] = []
     for change in changes:
+        # Agents that shorten old results do so with many messages at once.
         if groups and groups[-1][0].kind == change.kind in ("masked", "changed"):
             groups[-1].append(change)
         else:

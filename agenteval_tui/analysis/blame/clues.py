@@ -66,6 +66,7 @@ class _Walk:
         for place, wanted_call in enumerate(calls):
             if wanted_call.call is not None and self.transcript.tool_calls[wanted_call.call].status != "error":
                 continue
+            # A call that was never made has no place: any write may be why.
             until = len(self.transcript.messages) if wanted_call.call is None else self.steps.get(wanted_call.call, 0)
             ids = {atom for atom in atoms(wanted_call.arguments) if _is_id(atom)}
             earlier = {other.call for other in calls[:place]}
@@ -89,6 +90,7 @@ class _Walk:
         for number, wanted_call in near.items():
             if number is not None and number in self.steps:
                 yield from self._arguments(number, wanted_call)
+        # Where each expected call was made, a further write is not what the criteria failed for.
         if any(call.call is None for call in self.expectation.calls) or self.expectation.forbidden:
             for number, call in self.extra:
                 if self.expectation.calls and number not in self.expectation.forbidden:
@@ -179,6 +181,7 @@ class _Walk:
                 if form.fullmatch(value)
             ]
             # What the user said is not the agent's statement; what the agent made up itself comes first.
+            # Each look for an origin reads the conversation before: an answer may be a list of thousands of numbers.
             own = [(index, value, origin_of(value, self.transcript, index)) for index, value in stated[:40]]
             own = [entry for entry in own if entry[2].source not in ("user", "system")]
             if own:
@@ -199,6 +202,8 @@ class _Walk:
                 # A user's last message of all has no answer behind it that could have made the call.
                 last = [index for index in user_turns if index < len(self.transcript.messages) - 1]
                 if last:
+                    # In a dialogue the user's last message ended it; of a single question only the agent can have left
+                    # the call out.
                     fault: Fault = "user" if len(user_turns) > 1 else "agent"
                     step = last[-1] if len(user_turns) > 1 else last[-1] + 1
                     yield Clue(ClueCode.NEVER_CALLED, step, fault, None, {"tool": call.tool})

@@ -31,6 +31,7 @@ def call_steps(transcript: Transcript) -> dict[int, int]:
     for index, message in enumerate(transcript.messages):
         for number in message.tool_calls:
             steps.setdefault(number, index)
+    # Calls that no message lists may still say themselves which one made them.
     for number, call in enumerate(transcript.tool_calls):
         if call.message is not None:
             steps.setdefault(number, call.message)

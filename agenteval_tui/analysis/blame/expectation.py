@@ -77,6 +77,7 @@ def expectation_of(results: Sequence[CriterionResult], specs: Mapping[str, Crite
         if result.outcome not in (Outcome.FAILED, Outcome.PASSED):
             continue
         failed = result.outcome is Outcome.FAILED
+        # What a negated criterion found is what should not be there: its evidence names nothing that was expected.
         if failed and result.negate:
             answer = True
             continue
@@ -103,6 +104,7 @@ def _add_call(line: Evidence, arguments: Mapping[str, Any], calls: list[WantedCa
     fields = line.fields
     indices = [span.index for span in line.spans if span.kind in ("tool", "arguments")]
     if line.passed is False and (fields.get("forbidden") or line.code in (Code.TOO_MANY, Code.UNEXPECTED)):
+        # Of too many calls the first ones are as expected.
         most = fields.get("most")
         forbidden.extend(
             dict.fromkeys(indices[most:] if isinstance(most, int) and line.code is Code.TOO_MANY else indices)

@@ -56,6 +56,7 @@ def known_samples(store: Store, row: RunRow, transcript: Transcript) -> SampledA
     sample_runs = [sample_run for origin, sample_run in forks if origin.purpose == "blame"]
     if not sample_runs:
         return None
+    # Rates of several versions must not be mixed.
     counts: dict[int, Counts] = {}
     for origin, sample_run in forks:
         if (sample_run.agent_version, sample_run.criteria) == (sample_runs[-1].agent_version, sample_runs[-1].criteria):
@@ -71,6 +72,7 @@ def known_samples(store: Store, row: RunRow, transcript: Transcript) -> SampledA
     for place, step in enumerate(steps):
         if step in counts:
             look.tell(place, counts[step])
+    # A search that would go on was ended, by a limit on cost or by a person.
     outcome, stopped = look.found(), "some were not asked" if look.next() is not None else ""
     return sampled_of(
         outcome, steps, samples, stored=outcome.asked, execution=sample_runs[-1].execution_id, stopped=stopped

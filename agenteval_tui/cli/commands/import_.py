@@ -176,6 +176,7 @@ def _tests(invocation: Invocation, path: Path, to: Path, options: ImportOptions)
             raise AgentevalError(f"a file in the format {file_format.name} has runs but no tests", where=str(path))
         content = file_format.tests(source)
         if content.calls and not options.dry_run:
+            # Without trust they stay calls, and `refuse_prompts` names them.
             with contextlib.suppress(NotTrustedError):
                 fill_prompts(content, path.parent.resolve(), trusted=options.trust)
         refuse_prompts(content)
@@ -183,6 +184,7 @@ def _tests(invocation: Invocation, path: Path, to: Path, options: ImportOptions)
             content.note(f"{content.module}.py, with the assertions that are code, is written with --to FILE")
         elif content.names_files and to.parent.resolve() != path.parent.resolve():
             content.note(f"criteria call code that is found from the suite's folder: write it into {path.parent}")
+        # From one stream into the other there is no folder that files could be named from.
         if str(to) != "-" or path.name != NAME:
             _point_to_datasets(content, path.parent, Path() if str(to) == "-" else to.parent)
         text = suite_text(content, source=path.name)

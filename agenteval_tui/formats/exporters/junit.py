@@ -59,6 +59,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     labels = by_run(store.labels([row.id for row in every]))
     feedback = by_run(store.feedback([row.id for row in every]))
     causes = failure_causes(store, [row.id for row in every if row.status in ("failed", "error")])
+    # Only with hooks are transcripts of runs that passed read: they are most of a history.
     hooked = bool(store.around_of(execution.id))
     for name, rows in suites.items():
         stamp = iso(execution.started_ms) or ""
@@ -203,6 +204,7 @@ def _counts(rows: Sequence[RunRow], excused: frozenset[str], *, skipped: bool = 
         "errors": counted.count("error"),
     }
     if skipped:
+        # What is excused is not in `counted`, and so is skipped.
         counts["skipped"] = len(rows) - sum(status in ("passed", "failed", "error") for status in counted)
     seconds = sum(row.duration_ms or 0 for row in rows) / 1000
     return "".join(f' {key}="{value}"' for key, value in counts.items()) + f' time="{seconds:.3f}"'

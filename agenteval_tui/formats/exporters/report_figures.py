@@ -225,6 +225,7 @@ def tests_table(tests: Sequence[TestLine]) -> Table:
     rows = []
     for test in tests:
         whole = "passed" if test.n and test.passed == test.n else "failed" if test.n else "cancelled"
+        # A test without a decided run has the sign of why it has none.
         without = "error" if test.errors else "needs_review" if test.waiting else whole
         sign, token = OUTCOMES[whole if test.n else without]
         cells = (

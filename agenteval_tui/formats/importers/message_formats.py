@@ -245,6 +245,7 @@ class _Conversation:
                 rest = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
                 message = {**message, "content": rest, "reasoning": _joined(*thoughts)}
         if not message.get("content"):
+            # Where `content` is empty, what was said may be a refusal, or the transcript of a spoken answer.
             spoken = next(
                 (message[key] for key in ("text", "refusal", "message") if isinstance(message.get(key), str)), None
             )
@@ -276,6 +277,7 @@ class _Conversation:
     def _readable(self, call: object) -> Mapping[str, Any]:
         """A call of a tool as it is read; one that can't be is called by what it is, and noted."""
         if isinstance(call, (dict, Mapping)):
+            # OpenAI's custom tools take a text in place of arguments.
             custom = call.get("custom")
             if custom is not None and isinstance(custom, Mapping) and isinstance(custom.get("name"), str):
                 return _function(call.get("id"), custom["name"], custom.get("input"))
@@ -443,6 +445,7 @@ class _Conversation:
         message["content"] = "".join(texts)
 
     def _of_model(self, model: Any, finish_reason: Any) -> None:
+        # The newest answer counts; one that does not say it leaves what the last one said.
         self.model = model if isinstance(model, str) and model else self.model
         self.finish_reason = finish_reason if isinstance(finish_reason, str) else self.finish_reason
 
@@ -540,6 +543,7 @@ def _sorted_out(blocks: Sequence[Any], call_ids: set[Any]) -> tuple[list[dict[st
 
 def _calls_in(text: str) -> list[Any]:
     """The calls that a text lists, as JSON or as Python writes it, behind a heading or not; [] for any other text."""
+    # smolagents writes a heading before its list of calls.
     begin = min((at for at in (text.find("["), text.find("{")) if at >= 0), default=None)
     if begin is None:
         return []
@@ -694,6 +698,7 @@ def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
                 {"type": "tool_call", "id": call.get("id"), **(function if isinstance(function, Mapping) else call)}
             )
     messages = reader.ended()
+    # LlamaIndex has the id of the call beside the parts, and not in them.
     if messages[0]["role"] == "tool" and beside.get("tool_call_id"):
         messages[0] = {"tool_call_id": beside["tool_call_id"], **messages[0]}
     if isinstance(message.get("name"), str):
@@ -817,6 +822,7 @@ def _is_ui_call(part: Any) -> bool:
         return False
     if kind in ("tool-invocation", "dynamic-tool"):
         return True
+    # `tool-NAME` is a part of a UIMessage: only what is beside it tells it from a kind of part that is not known.
     return kind.startswith("tool-") and isinstance(part, Mapping) and ("toolCallId" in part or "state" in part)
 
 

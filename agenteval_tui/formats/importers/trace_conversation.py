@@ -54,17 +54,26 @@ class Span(Struct, frozen=True):
     about: Mapping[str, Any] | None = None
     """What else a model was asked with (tools, parameters), where that is beside its messages."""
 
+    @property
+    def took(self) -> float | None:
+        """How long it took, in milliseconds; None: that is not known."""
+        # The clocks of two machines may differ: an end before the beginning is no time at all.
+        return None if self.started is None or self.ended is None else max(0.0, self.ended - self.started)
+
 
 def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, root: Span | None = None) -> Transcript:
     """The transcript of a trace. `root`: what the trace as a whole was asked and answered, where that is beside its
     spans. What could not be read is added to `notes`. Raises `AgentevalError` when nothing in it was said."""
+    # Spans without a time come last: nothing says where they belong.
     ordered = sorted(spans, key=lambda span: (span.started is None, span.started or 0.0))
     models = _innermost([span for span in ordered if span.kind == "model"])
     conversation = _Conversation(notes)
     for span in models:
         conversation.take(span)
-    requests = [_request(number, span, ordered) for number, span in enumerate(models)]
+    by_id = {span.id: span for span in ordered}
+    requests = [_request(number, span, by_id) for number, span in enumerate(models)]
     top = next((span for span in ordered if not span.parent), ordered[0] if ordered else None)
+    # Without messages of a model, what was said is what went into the whole and what came out.
     for whole in (root, top):
         if not conversation.messages and whole is not None and (whole is root or whole.kind != "tool"):
             conversation.plain(whole)
@@ -73,7 +82,8 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
     if not conversation.messages and not tools:
         raise AgentevalError("nothing was said in this trace")
     transcript = transcript_of(conversation.messages, notes=notes)
-    is_told = bool(tools) or any(tells_calls(span.answered) for span in (*models, *_without_models(models, top)))
+    answering = models or ([] if top is None else [top])
+    is_told = bool(tools) or any(tells_calls(span.answered) for span in answering)
     transcript = _with_spans(transcript, ran)
     if not is_told:
         transcript = without_calls(transcript, source)
@@ -97,7 +107,7 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
     )
 
 
-def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
+def _request(number: int, span: Span, spans: Mapping[str, Span]) -> Asked | None:
     """The request of a model's span, where its messages are recorded and not only a text."""
     inputs = decoded(span.asked)
     if not _has_messages(span):
@@ -130,20 +140,15 @@ def _request(number: int, span: Span, spans: Sequence[Span]) -> Asked | None:
     )
 
 
-def _agent(span: Span, spans: Sequence[Span]) -> str:
-    """The name of the innermost agent around a span; "" for none."""
-    by_id = {span.id: span for span in spans}
-    around, visited = by_id.get(span.parent), set[str]()
+def _agent(span: Span, spans: Mapping[str, Span]) -> str:
+    """The name of the innermost agent around a span; "" for none. `spans`: all, by id."""
+    around, visited = spans.get(span.parent), set[str]()
     while around is not None and around.id not in visited:
         if around.kind == "agent":
             return around.name[:_LONGEST_NAME]
         visited.add(around.id)
-        around = by_id.get(around.parent)
+        around = spans.get(around.parent)
     return ""
-
-
-def _without_models(models: Sequence[Span], top: Span | None) -> tuple[Span, ...]:
-    return () if models or top is None else (top,)
 
 
 def tells_calls(answered: Any) -> bool:
@@ -181,6 +186,7 @@ def _innermost(models: list[Span]) -> list[Span]:
             return False
         if inner.parent == outer.id:
             return True
+        # Tools that record no parents are told by the times: what lies within another span is inside of it.
         times = (outer.started, inner.started, inner.ended, outer.ended)
         if any(time is None for time in times):
             return False
@@ -230,6 +236,7 @@ class _Conversation:
         for message in self._normal(messages):
             key = _key(message)
             here[key] += 1
+            # A request repeats the conversation so far: new is what comes more often in it than until now.
             if here[key] > self._known[key]:
                 self._add(message, key)
         for message in self._normal(answered):
@@ -265,6 +272,7 @@ class _Conversation:
         """The messages in one format, so that equal messages are recognized."""
         if not messages:
             return []
+        # What can't be read of one request must not take the others with it.
         try:
             return _as_messages(transcript_of(list(_readable(messages)), notes=self._notes))
         except AgentevalError as error:
@@ -297,6 +305,7 @@ def _key(message: Mapping[str, Any]) -> str:
         (tool_call["function"].get("name"), tool_call["function"].get("arguments"))
         for tool_call in message.get("tool_calls") or ()
     ]
+    # One API calls instructions `developer`, another one `system`; they are the same message.
     role = "system" if message.get("role") == "developer" else message.get("role")
     return json.dumps([role, (message.get("content") or "").strip(), calls], sort_keys=True, default=str)
 
@@ -331,6 +340,7 @@ def _lines(text: str) -> list[dict[str, Any]]:
     parts = _ROLE.split(text)
     if len(parts) < 3 or parts[0].strip():
         return []
+    # A text has no id of the call that a result answers: so the result is what somebody said.
     pairs = zip(parts[1::2], parts[2::2], strict=True)
     return [
         {"role": "user" if role == "tool" else role, "content": text.strip()}
@@ -412,6 +422,7 @@ def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
     ran_for: dict[int, int] = {}  # a span's number, and the number of its call
     for call in transcript.tool_calls:
         span = next((span for span in remaining if span.call_id and span.call_id == call.id), None)
+        # The end of the name: the GenAI conventions call such a span `execute_tool NAME`.
         alike = [
             span
             for span in remaining
@@ -422,12 +433,9 @@ def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
         if span is not None:
             ran_for[next(number for number, tool in enumerate(tools) if tool is span)] = len(calls)
             remaining.remove(span)
-            took = None if span.started is None or span.ended is None else max(0.0, span.ended - span.started)
             result = call.result if call.result is not None else (_result(span) or None)
-            failed = bool(span.error) or call.status == "error"
-            call = replace(
-                call, result=result, duration_ms=took, status="error" if failed else "ok" if result else call.status
-            )
+            status = "error" if span.error or call.status == "error" else "ok" if result else call.status
+            call = replace(call, result=result, duration_ms=span.took, status=status)
         calls.append(call)
     untold = [
         _untold(span, 1 + max((call for ran, call in ran_for.items() if ran < number), default=-1))
@@ -438,16 +446,14 @@ def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
 
 
 def _untold(span: Span, after: int) -> UntoldCall:
-    took = None if span.started is None or span.ended is None else max(0.0, span.ended - span.started)
-    result = _result(span) or None
     return UntoldCall(
         span.call_id or f"span_{span.id}",
         name=span.name,
         arguments=span.asked,
-        result=result,
+        result=_result(span) or None,
         failed=bool(span.error),
         after=after,
-        duration_ms=took,
+        duration_ms=span.took,
     )
 
 
@@ -462,6 +468,7 @@ def _repeats(span: Span, tools: Sequence[Span], ran_for: Mapping[int, int]) -> b
 def _result(span: Span) -> str:
     answer = decoded(span.answered)
     if isinstance(answer, Mapping):
+        # MCP's results are lists of parts.
         parts = answer.get("content")
         texts = [part.get("text") for part in as_list(parts) if isinstance(part, Mapping)]
         if texts and all(isinstance(text, str) for text in texts):
@@ -470,8 +477,6 @@ def _result(span: Span) -> str:
 
 
 def _step(span: Span, began: float | None) -> Step | None:
-    if began is None or span.started is None or span.ended is None:
+    if began is None or span.started is None or span.took is None:
         return None
-    return Step(
-        span.name[:_LONGEST_NAME] or span.kind, max(0.0, span.started - began), max(0.0, span.ended - span.started)
-    )
+    return Step(span.name[:_LONGEST_NAME] or span.kind, max(0.0, span.started - began), span.took)

@@ -19,6 +19,7 @@ LARGEST = 64_000_000
 NOT_UTF8 = "bytes that are not UTF-8 were replaced by \ufffd"
 
 _CHUNK = 1 << 16
+# Not strict: many programs write line breaks and tabs into strings as they are.
 _DECODER = json.JSONDecoder(strict=False)
 _OUTSIDE = re.compile(r'["\[\]{},]')
 _IN_STRING = re.compile(r'(?:[^"\\]+|\\.)*', re.DOTALL)
@@ -119,6 +120,7 @@ def _elements(
         if char == "]":
             text.step()
             return
+        # Commas are not counted: a list with one too many is read all the same.
         if char == ",":
             text.step()
             continue
@@ -203,6 +205,7 @@ class RawText:
             raise UnreadableFile("nested too deep") from None
         except ValueError:
             return False, None
+        # As in `value`: a number at the end of the window may go on.
         if not self._ended and end > len(self._text) - 3 and isinstance(value, (int, float)):
             return False, None
         self._move_to(end)

@@ -269,6 +269,7 @@ def _groups(pairs: Sequence[Pair]) -> list[tuple[int, int]]:
     for number in range(len(pairs) + 1):
         if number < len(pairs) and pairs[number].state == "same":
             continue
+        # A step beside each difference stays in view; at both ends of the runs there is none.
         first = start + (_AROUND if start else 0)
         last = number - (_AROUND if number < len(pairs) else 0)
         if last - first >= _LEAST:

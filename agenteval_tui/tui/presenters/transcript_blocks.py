@@ -89,6 +89,7 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
     if not first:
         for block in _remarks(transcript):
             yield 0, block
+    # Of all messages, also those before `first`: what these called is not left over.
     called: set[int] = set()
     for index in range(len(messages)):
         called.update(messages[index].tool_calls)
@@ -163,6 +164,7 @@ def _remarks(transcript: Transcript) -> Iterator[Block]:
 def raw_blocks(transcript: Transcript) -> Iterator[tuple[int, Block]]:
     """The transcript's stored form, a block a message and a tool call, as JSON."""
     for index, message in enumerate(transcript.messages):
+        # A transcript of each message alone: else each block would make the stored form of all of it.
         make = _raw(Transcript(messages=(message,)), "messages")
         hint = (4 + 2 * len(message.tool_calls), len(message.content) + len(message.reasoning))
         yield index, Block(("raw", index), f"[{index}]", "dim", "", _FOLDED["raw"], hint=hint, make=make)

@@ -419,6 +419,7 @@ def _parts(look: str) -> Look:
             colour = whole
         elif number == 48 or 40 <= number <= 47 or 100 <= number <= 107:
             background = whole
+        # These mean the terminal's own style and colours, as nothing does here.
         elif number not in (0, 39, 49):
             attributes.append(whole)
     return tuple(attributes), colour, background
