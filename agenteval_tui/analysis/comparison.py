@@ -192,10 +192,7 @@ def _changed_files(store: Store, a: Side, b: Side) -> tuple[FileChange, ...]:
 
 def _read(store: Store, side: Side) -> Results:
     rowids = [run.rowid for run in side.runs]
-    return _results(store.read(lambda connection: list(criteria_of(connection, rowids))))
-
-
-def _results(criteria: Iterable[ComparedCriterion]) -> Results:
+    criteria = store.read(lambda connection: list(criteria_of(connection, rowids)))
     return grouped((criterion.run, criterion) for criterion in criteria)
 
 
@@ -330,6 +327,7 @@ def _state(
         return "added" if was is None else "removed"
     if difference is None:
         return "undecided"
+    # A mean of floats that should be 0 may differ from it in its last digits.
     if abs(difference) > 1e-9:
         return "worse" if difference < 0 else "better"
     if any(row.state in ("worse", "better") for row in rows):
@@ -377,7 +375,7 @@ def _p_value(
 ) -> float | None:
     if len(cases) == 1:
         counts = [tally(side[cases[0]]) for side in sides]
-        # One run against one says nothing.
+        # Repetitions of one case are no pairs: Fisher's test compares the two rates. One run against one says nothing.
         if min(side.n for side in counts) == 0 or max(side.n for side in counts) == 1:
             return None
         return fisher_exact(counts[0].passed, counts[0].n, counts[1].passed, counts[1].n)
@@ -404,6 +402,7 @@ def _flipped(cases: Sequence[Case], sides: tuple[RunLists, RunLists], *, worse: 
         ]
         if left and right:
             other.append((left[0].id, right[0].id))
+        # Thousands of rows may have flipped; a few pairs are enough to find out who did it.
         if len(paired) >= MOST_PAIRS:
             break
     return tuple((paired or other)[:MOST_PAIRS])
@@ -416,11 +415,10 @@ def _any_pair(cases: Sequence[Case], sides: tuple[RunLists, RunLists]) -> tuple[
 def _criterion_changes(
     runs: Sequence[Sequence[ComparedRun]], results: tuple[Results, Results]
 ) -> tuple[CriterionChange, ...]:
-    by_name = [
-        _by_name(result for run in side for result in results[number].get(run.rowid, ()))
-        for number, side in enumerate(runs)
-    ]
-    was, now = by_name
+    was, now = (
+        grouped((result.name, result) for run in side for result in of_run.get(run.rowid, ()))
+        for side, of_run in zip(runs, results, strict=True)
+    )
     renamed = _renamed(was, now)
     changes = []
     for name, listed in now.items():
@@ -432,10 +430,6 @@ def _criterion_changes(
         # A test that only one side has: its criteria came or went with it.
         return tuple(changes)
     return tuple(sorted(changes, key=lambda change: ORDER.index(change.state)))
-
-
-def _by_name(results: Iterable[ComparedCriterion]) -> dict[str, list[ComparedCriterion]]:
-    return grouped((result.name, result) for result in results)
 
 
 def _renamed(

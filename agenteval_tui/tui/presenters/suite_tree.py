@@ -166,12 +166,10 @@ class SuiteTree:
 
     def failed_tests(self) -> list[Node]:
         """The tests that failed last time, in the order of their files."""
-        suites = (suite for suite in self.overview.suites if suite.summaries and suite.loaded.suite)
         return [
-            Node("test", suite, test)
-            for suite in suites
-            for test in (suite.loaded.suite.tests if suite.loaded.suite else [])
-            if outcome_of(suite.summaries.get(test.id)) in _BAD
+            node
+            for node in self.all_tests()
+            if node.test is not None and outcome_of(node.suite.summaries.get(node.test.id)) in _BAD
         ]
 
     def update(self, overview: Overview) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from bisect import bisect_left, bisect_right
@@ -43,6 +44,7 @@ def occurrences(text: str, words: str) -> Iterator[list[tuple[int, int]]]:
             while start >= 0:
                 places.append((begin + start, begin + start + size))
                 start = small.find(folded_words, start + size)
+        # What was found may reach into the next piece, where nothing that overlaps it is found.
         if places:
             at = places[-1][1]
         yield places
@@ -219,18 +221,14 @@ class TranscriptDocument(BlockColumn):
 
     def search(self, text: str) -> int:
         """Find `text` everywhere, in whatever case; how often it is there. "" forgets the search."""
-        touched = {place.block for place in self.matches}
-        if self.current is not None and self.current.mark is None:
-            self.current = None
-        self._query = text
-        self.matches = self._found(0)
-        self._forget(touched | {place.block for place in self.matches})
-        return len(self.matches)
+        *_, number = self.searching(text, math.inf)
+        return number
 
     def searching(self, text: str, seconds: float = SLICE_SECONDS) -> Iterator[int]:
         """`search` in slices of about `seconds`: yields after each how many are found so far. Stop iterating when
         another search has started, or the transcript has changed."""
         until = time.perf_counter() + seconds
+        # Blocks are laid out with their matches in colour: those of the last search lose it, and each new one gets it.
         touched = {place.block for place in self.matches}
         if self.current is not None and self.current.mark is None:
             self.current = None
