@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agenteval_tui.cli.invocation import Invocation
@@ -75,23 +75,32 @@ def write_reports(invocation: Invocation, store: Store, reports: ReportFiles, ex
             invocation.out.json(execution_document(store, execution))
             continue
         try:
-            _write(name, _text(kind, store, execution))
+            _write(name, _TEXTS[kind](store, execution))
         except OSError as error:
             failed = failed or AgentevalError(f"the report can't be written: {error.strerror}", where=name)
     if failed is not None:
         raise failed
 
 
-def _text(kind: str, store: Store, execution: ExecutionRow) -> str:
-    if kind == "json":
-        return json_text(execution_document(store, execution)) + "\n"
-    if kind == "junit":
-        return junit.junit_xml(store, execution)
-    if kind == "csv":
-        return results_csv(store, execution)
-    if kind == "md":
-        return report_md.report_md(store, execution)
-    return report_html.report_html(store, execution)
+def _json(store: Store, execution: ExecutionRow) -> str:
+    return json_text(execution_document(store, execution)) + "\n"
+
+
+_TEXTS: Mapping[str, Callable[[Store, ExecutionRow], str]] = {
+    "json": _json,
+    "junit": junit.junit_xml,
+    "csv": results_csv,
+    "md": report_md.report_md,
+    "html": report_html.report_html,
+}
+_MARKS: Mapping[str, tuple[str, ...]] = {
+    "json": ('"version":', '"execution":', '"suite":'),
+    "junit": (junit.MARK,),
+    "csv": (",".join(COLUMNS[:6]),),
+    "md": (report_md.MARK,),
+    "html": (html_parts.MARK,),
+}
+"""What the beginning of each kind of report has, and no other file that people would miss."""
 
 
 def _is_ours(kind: str, path: Path) -> bool:
@@ -101,20 +110,7 @@ def _is_ours(kind: str, path: Path) -> bool:
             head = file.read(_HEAD).decode("utf-8", "replace")
     except OSError:
         return False
-    return not head.strip() or all(mark in head for mark in _marks(kind))
-
-
-def _marks(kind: str) -> Iterator[str]:
-    if kind == "json":
-        yield from ('"version":', '"execution":', '"suite":')
-    elif kind == "csv":
-        yield ",".join(COLUMNS[:6])
-    elif kind == "junit":
-        yield junit.MARK
-    elif kind == "md":
-        yield report_md.MARK
-    else:
-        yield html_parts.MARK
+    return not head.strip() or all(mark in head for mark in _MARKS[kind])
 
 
 def _write(name: str, text: str) -> None:
