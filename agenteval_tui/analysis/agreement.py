@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from agenteval_tui.analysis.statistics import Interval, interval_of, mcnemar_exact
+from agenteval_tui.core.document import Count, Document, Share, extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code
@@ -70,23 +71,24 @@ def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     return Agreement(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
 
-class VersionFigures(Struct, frozen=True):
-    """One version of a judged criterion, by the hash of its content. `both`: labelled recordings that it and the one
-    before it decided; of these it alone agrees with people in `better`, the version before alone in `worse`."""
+class JudgedVersion(Document, frozen=True, kw_only=True):
+    """A version of a judged criterion: how far its verdicts agree with people's."""
 
-    hash: str
-    judged: int
-    labelled: int
-    silent: int
-    agreement: Agreement
-    both: int = 0
-    better: int = 0
-    worse: int = 0
-
-    @property
-    def p_value(self) -> float | None:
-        """McNemar's exact test of the difference from the version before; None where there is nothing to compare."""
-        return mcnemar_exact(self.better, self.worse) if self.both else None
+    hash: Annotated[str, Meta(description="of the criterion's content")]
+    judged: Annotated[Count, Meta(description="recordings that it judged")]
+    labelled: Annotated[Count, Meta(description="of these, labelled by a person")]
+    silent: Annotated[Count, Meta(description="of these, left to a person by the judge")]
+    n: Annotated[Count, Meta(description="recordings that judge and person both decided")]
+    accuracy: Share | None
+    interval: Annotated[
+        tuple[Share, Share] | None,
+        Meta(description="Wilson's 95 % interval of the accuracy; null: fewer than five were rated"),
+    ]
+    kappa: Annotated[float, Meta(ge=-1, le=1)] | None
+    both: Annotated[Count, Meta(description="labelled recordings that this version and the one before decided")]
+    better: Annotated[Count, Meta(description="of these, only this version agrees with people")]
+    worse: Annotated[Count, Meta(description="of these, only the version before agrees with people")]
+    p_value: Annotated[Share | None, Meta(description="McNemar's exact test of that difference")]
 
 
 class JudgeFigures(Struct):
@@ -112,7 +114,7 @@ class JudgeFigures(Struct):
     """Runs of which the judge kept silent: people decide them."""
     unsaid: Agreement = field(default_factory=Agreement)
     """Of labelled runs of which it kept silent: how far the verdicts that it kept to itself agree with people."""
-    versions: tuple[VersionFigures, ...] = ()
+    versions: tuple[JudgedVersion, ...] = ()
     """Those of the judged criterion, newest first."""
 
 
@@ -219,26 +221,29 @@ class _Version:
             self.pairs[row.recorded] = pair
 
 
-def _versions(by_version: Mapping[str, _Version]) -> tuple[VersionFigures, ...]:
+def _versions(by_version: Mapping[str, _Version]) -> tuple[JudgedVersion, ...]:
     """The versions, newest first, each compared with the one before it."""
     newest_first = sorted(by_version.items(), key=lambda item: -item[1].last)
-    figures: list[VersionFigures] = []
+    figures: list[JudgedVersion] = []
     for place, (digest, version) in enumerate(newest_first):
         before = newest_first[place + 1][1] if place + 1 < len(newest_first) else None
         both = [] if before is None else sorted(version.pairs.keys() & before.pairs.keys())
         right = [
             (_agrees(version.pairs[run_id]), before is not None and _agrees(before.pairs[run_id])) for run_id in both
         ]
+        better, worse = sum(now and not then for now, then in right), sum(then and not now for now, then in right)
         figures.append(
-            VersionFigures(
-                digest,
+            extended(
+                JudgedVersion,
+                agreement(version.pairs.values()),
+                hash=digest,
                 judged=len(version.seen),
                 labelled=version.labelled,
                 silent=version.silent,
-                agreement=agreement(version.pairs.values()),
                 both=len(both),
-                better=sum(now and not then for now, then in right),
-                worse=sum(then and not now for now, then in right),
+                better=better,
+                worse=worse,
+                p_value=mcnemar_exact(better, worse) if both else None,
             )
         )
     return tuple(figures)

@@ -159,7 +159,7 @@ def test_a_changed_prompt_is_compared_before_it_is_trusted(project: Project) -> 
     with Store.open(history_file()) as store:
         rows = gradings_of(store, dict.fromkeys(one.run_id for one in store.labels()))
         (figures,) = judge_figures(store, rows)
-    assert [version.agreement.n for version in figures.versions] == [60, 60]
+    assert [version.n for version in figures.versions] == [60, 60]
 
 
 def test_what_an_edit_costs_in_the_workbench(project: Project) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 
 from agenteval_tui.analysis.agreement import (
+    JudgedVersion,
     JudgeFigures,
-    VersionFigures,
     disagreements,
     is_judged,
     judge_figures,
@@ -179,15 +179,14 @@ def _print_agreement(out: Output, figures: JudgeFigures) -> None:
         out.line((f"  they differ in {abridged(figures.differ, _DIFFER)}", "warn"))
 
 
-def _print_versions(out: Output, versions: Sequence[VersionFigures]) -> None:
+def _print_versions(out: Output, versions: Sequence[JudgedVersion]) -> None:
     """How far each version agrees with people, and whether the newest does more than the one before it."""
     for version in versions:
-        agreement = version.agreement
         silent = f", {version.silent} left to people" if version.silent else ""
         summary = (
             "no label to compare with"
-            if agreement.accuracy is None
-            else f"accuracy {percent(agreement.accuracy)} of n = {agreement.n}"
+            if version.accuracy is None
+            else f"accuracy {percent(version.accuracy)} of n = {version.n}"
         )
         out.line(f"  version {short_hash(version.hash)}: {summary}{silent}")
     newest = versions[0]

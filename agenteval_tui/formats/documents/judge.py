@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.agreement import JudgeFigures, VersionFigures
+from agenteval_tui.analysis.agreement import JudgedVersion, JudgeFigures
 from agenteval_tui.analysis.judge_repeatability import RepeatedResults
 from agenteval_tui.core.document import Count, Document, Outcome, Rating, Share, extended, one_of
 from agenteval_tui.formats.labels import LabelWords
@@ -17,26 +17,6 @@ from agenteval_tui.grading.results import Outcome as GradedOutcome
 from agenteval_tui.grading.sentences import criterion_sentence, metric_sentence
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.replies import StoredReply
-
-
-class JudgedVersion(Document, frozen=True, kw_only=True):
-    """A version of a judged criterion: how far its verdicts agree with people's."""
-
-    hash: Annotated[str, Meta(description="of the criterion's content")]
-    judged: Annotated[Count, Meta(description="recordings that it judged")]
-    labelled: Annotated[Count, Meta(description="of these, labelled by a person")]
-    silent: Annotated[Count, Meta(description="of these, left to a person by the judge")]
-    n: Annotated[Count, Meta(description="recordings that judge and person both decided")]
-    accuracy: Share | None
-    interval: Annotated[
-        tuple[Share, Share] | None,
-        Meta(description="Wilson's 95 % interval of the accuracy; null: fewer than five were rated"),
-    ]
-    kappa: Annotated[float, Meta(ge=-1, le=1)] | None
-    both: Annotated[Count, Meta(description="labelled recordings that this version and the one before decided")]
-    better: Annotated[Count, Meta(description="of these, only this version agrees with people")]
-    worse: Annotated[Count, Meta(description="of these, only the version before agrees with people")]
-    p_value: Annotated[Share | None, Meta(description="McNemar's exact test of that difference")]
 
 
 class JudgedCriterion(Document, frozen=True, kw_only=True):
@@ -147,12 +127,7 @@ def judged_criterion(figures: JudgeFigures) -> JudgedCriterion:
         differ=tuple(figures.differ),
         silent_n=figures.unsaid.n,
         silent_right=figures.unsaid.both_yes + figures.unsaid.both_no,
-        versions=tuple(map(_version, figures.versions)),
     )
-
-
-def _version(version: VersionFigures) -> JudgedVersion:
-    return extended(JudgedVersion, version, version.agreement)
 
 
 def judge_replies(run: str, result: CriterionResult, label: Label | None, replies: list[StoredReply]) -> JudgeReplies:

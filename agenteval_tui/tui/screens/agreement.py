@@ -105,8 +105,8 @@ class AgreementScreen(Sheet["tuple[str, ...]"]):
         if figures.silent:
             lines += paragraph(f"the judge left {count(figures.silent, 'run')} to people", width, "dim")
         for version in figures.versions if len(figures.versions) > 1 else ():
-            share = "–" if version.agreement.accuracy is None else percent(version.agreement.accuracy)
-            text = f"version {short_hash(version.hash)}: {share} of {version.agreement.n}"
+            share = "–" if version.accuracy is None else percent(version.accuracy)
+            text = f"version {short_hash(version.hash)}: {share} of {version.n}"
             if version.p_value is not None:
                 text += f"; better than the version before in {version.better}, worse in {version.worse}"
             lines += paragraph(text, width, "dim")
