@@ -213,6 +213,7 @@ def _edited_plans(a: Side, b: Side) -> list[int]:
 
 def _other_variations(a: Side, b: Side) -> bool:
     """Whether the sides are told apart by agent or variation, so that variations can't be matched by their names."""
+    # Then one side is one variation, and the other another: their names differ on purpose.
     if {"agent", "variation"} & {a.kind, b.kind}:
         return True
     names = [{run.variation for run in side.runs} for side in (a, b)]

@@ -104,6 +104,7 @@ def _unlabelled(store: Store, items: Iterable[QueueItem], labels: dict[str, list
         if not item.criterion:
             labelled = any(label.whole for label in run_labels)
         else:
+            # Results are only read where a label of the whole run may decide the criterion.
             sole = sole_of_results(store.results(item.run_id)) if any(label.whole for label in run_labels) else ""
             labelled = label_of(run_labels, item.criterion, sole) is not None
         if not labelled:

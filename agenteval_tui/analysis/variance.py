@@ -337,6 +337,7 @@ def _with_split(store: Store, trend_query: TrendQuery, component: VarianceCompon
     if variance_split is None:
         return component
     share = variance_split.judge_share
+    # Without two verdicts on one output, nothing tells the judge's share from the agent's.
     if share is None:
         return replace(component, split=variance_split)
     whose: Whose = "judge" if share >= 0.75 else "agent" if share <= 0.25 else "both"

@@ -47,6 +47,7 @@ def check_reports(invocation: Invocation, reports: ReportFiles) -> None:
         # `write_whole` writes beside the file and renames: the folder must take a new file.
         if not os.access(path if is_special(path) else folder, os.W_OK):
             raise AgentevalError("the report can't be written there", where=name, fix="check the permissions")
+        # By where it is: two names may be links to one file.
         if (other := kinds.setdefault(path.resolve(), kind)) and other != kind:
             raise AgentevalError(f"--{other} and --{kind} name the same file", where=name)
         _check_overwriting(invocation, reports, kind, path)

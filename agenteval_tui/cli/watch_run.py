@@ -219,6 +219,7 @@ class _Session:
 
     async def _for_real(self, tests: set[tuple[str, str]]) -> None:
         """Run the tests, named by the keys of their suites and their ids."""
+        # Planned anew: the suites may be others than when the watch began.
         plan = self._plans()
         plan = replace(plan, runs=tuple([run for run in plan.runs if (run.suite_key, run.ref.test) in tests]))
         progress = progress_for(self._invocation, self._store, silent=self._options.as_json)

@@ -137,6 +137,7 @@ def _recorded(source: Source, format_: Format, name: str) -> Iterator[GivenRun]:
 def _lines(source: Source, name: str) -> Iterator[GivenRun]:
     """A transcript a line."""
     lines: Iterable[bytes] = source.open()
+    # The end of a line in UTF-16 is no byte that could be looked for: all of it is decoded first.
     if encoding := wide_encoding(source.open().read(4)):
         lines = source.open().read().decode(encoding, "replace").encode().splitlines()
     for number, line in enumerate(lines, 1):

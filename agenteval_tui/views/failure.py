@@ -90,6 +90,7 @@ def failures(runs: Sequence[RunRow], results_of: Callable[[str], Sequence[Criter
     looked_at = newest if last else ended
     bad = [run for run in looked_at if run.status != "passed"]
     by_reason = grouped((reason_of(run), run) for run in bad)
+    # Of equal ones the newest run's first, as `runs` has them.
     frequent = sorted(by_reason.items(), key=lambda entry: -len(entry[1]))[:REASONS]
     return Failures(tuple(_failure(reason, alike, len(looked_at), results_of) for reason, alike in frequent), last)
 

@@ -71,6 +71,7 @@ def plan_in_short(plan: Preview) -> View:
     takes, judges, users = plan.estimate, plan.estimate.judges, plan.estimate.users
     items = list(_items(takes)) or [text((_NOT_KNOWN, "dim"))]
     around = [text(one_line(line, 60)) for line in plan.around]
+    # A form has little room: the names of the first services are enough to know the plan by.
     if len(around) > _MOST_AROUND:
         around[_MOST_AROUND:] = [text((f"and {len(around) - _MOST_AROUND} more", "dim"))]
     questions = [text(("judges are asked in ", "dim"), numbers.count(judges.asked, "run")), *_items(judges)]

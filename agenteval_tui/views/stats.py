@@ -21,6 +21,7 @@ def stats_view(stats: ExecutionFigures, most_k: int = 6) -> View:
     """A row a test and one over all, with pass^k up to `most_k`; then what is to be known of the figures."""
     overall = stats.overall
     ks = [str(k) for k in range(1, min(len(overall.pass_hat_k), most_k) + 1)]
+    # Where there is no room for all, names of tests are cut before figures are.
     least = min(max((len(test.id) for test in stats.tests), default=0), _LONGEST)
     columns = (
         Column("test", least=least),

@@ -158,6 +158,7 @@ def series_table(trend: Trend, breaks: Sequence[Break], scale: int = 0) -> Table
     """A row a piece of time and one over all, of each group; before a row what changed there."""
     grouped = bool(trend.query.group)
     series = trend.series[:_MOST] if grouped else trend.series
+    # Executions have titles; days and weeks have none.
     titles = any(place.title for place in trend.bins)
     label = 2 + max((len(bucket_label(place, trend.by)) for place in trend.bins), default=0)
     heads = [Column(f"  {trend.by}", least=label), Column("rate", "right"), Column("95 % interval")]

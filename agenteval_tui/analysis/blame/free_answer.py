@@ -263,6 +263,7 @@ def _placed_path(run: str, transcript: Transcript, stored: Repetitions) -> list[
     if stored.tree is None:
         return []
     placed = placed_acts(transcript, stored.compared)
+    # An act that no message has, such as an error at the end, is put at the last one.
     last = max(len(transcript.messages) - 1, 0)
     path = zip(stored.tree.follow(run), placed, strict=False)
     return [(last if step is None else step, node.number, node.passed) for node, (_, step) in path]

@@ -191,6 +191,7 @@ def _colours() -> str:
 
 
 def _history(path: Path) -> DoctorCheck:
+    # To open it would make it, and a check changes nothing.
     if not path.exists():
         folder = next((parent for parent in path.parents if parent.exists()), path.parent)
         if not os.access(folder, os.W_OK):

@@ -120,6 +120,7 @@ def _fork(invocation: Invocation, reference: str, values: dict[str, Any]) -> int
             ]
         shower = _Continuations(invocation, questions, silent=asking.as_json)
         oracle = Oracle(store, row, request, title=_title(row, questions), emit=shower.apply, agent=request.agent)
+        # Each needs the other: continuations are named by the branches that the oracle counts.
         shower.oracle = oracle
         if not oracle.source.stored.run.specs:
             invocation.note("the run has no criteria, so every continuation that ends passes: see what they say")

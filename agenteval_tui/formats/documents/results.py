@@ -277,6 +277,7 @@ def _run(
         final_output=transcript.final_output,
         tool_calls=transcript.tool_calls,
         usage=transcript.usage,
+        # Left out, and not zero: hardly any run has a simulated user.
         user_usage=UNSET if transcript.user_usage == Usage() else transcript.user_usage,
         timing=transcript.timing,
         finish_reason=transcript.finish_reason,

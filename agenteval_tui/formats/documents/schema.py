@@ -22,6 +22,7 @@ def schema_of(kind: Any) -> Schema:
     for omitting in _omitting(inspect.type_info(kind)):
         if omitting.__name__ in definitions:
             definitions[omitting.__name__] = _without_defaults(definitions[omitting.__name__], omitting)
+    # What holds itself can't stand where it is used.
     recursive = {name: body for name, body in definitions.items() if _names(body, definitions, name)}
     schema = _plain(whole, definitions, recursive)
     if recursive:

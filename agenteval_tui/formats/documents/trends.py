@@ -279,6 +279,7 @@ def _alerts(watched: AlertCheck) -> TrendAlerts:
 def trends_csv(trend: trends.Trend) -> str:
     """A line for each piece of time and group; pieces in which nothing ran are left out."""
     out = io.StringIO()
+    # As RFC 4180 wants it, whatever the ends of lines are here.
     writer = csv.writer(out, lineterminator="\r\n")
     spent = [f"{_NAMES[m]}_{figure}" for m in MEASURES for figure in ("p50", "p95", "total")]
     writer.writerow([*_COLUMNS, *spent])

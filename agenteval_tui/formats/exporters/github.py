@@ -54,6 +54,7 @@ def annotation_lines(
     ordered = sorted(tests.items(), key=lambda entry: entry[0] not in worse)
     for number, (key, alike) in enumerate(ordered):
         remaining = len(tests) - number
+        # The last place is for how many others there are: GitHub would drop them without a word.
         if number == MOST - 1 and remaining > 1:
             yield command("error", f"{remaining} more tests did not pass", title="agenteval")
             break

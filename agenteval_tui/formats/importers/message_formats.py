@@ -547,6 +547,7 @@ def _calls_in(text: str) -> list[Any]:
     begin = min((at for at in (text.find("["), text.find("{")) if at >= 0), default=None)
     if begin is None:
         return []
+    # Programs in Python print their lists of calls as Python writes them, with single quotes.
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(text[begin:].strip())

@@ -71,6 +71,7 @@ class Source:
     @property
     def done(self) -> int:
         """The bytes that were read so far, as far as a bar of progress needs to know."""
+        # The file that was opened last is the one that is being read.
         now = max((file.tell() for file in self._open[-1:] if not file.closed), default=0)
         self._furthest = max(self._furthest, now)
         return self._furthest

@@ -27,6 +27,7 @@ def completion_lines(items: Sequence[Completion], chosen: int, room: int) -> lis
 
     Label, where it comes from, what it is; the chosen one is marked by a sign as well as by its colour.
     """
+    # A row below the chosen one stays in view, so that one sees that there are more.
     first = max(0, min(chosen - MOST_ROWS + 2, len(items) - MOST_ROWS))
     visible = items[first : first + MOST_ROWS]
     labels = [one_line(item.label, 80) for item in visible]

@@ -137,6 +137,7 @@ def _people(bench: Workbench, result: CriterionResult, facts: RunFacts | None, w
     if facts is None or not (facts.labels or facts.feedback):
         return []
     here = [label for label in facts.labels if label.criterion in ("", result.criterion)]
+    # The last label of each person counts; earlier ones are behind it in the history.
     counts = {(label.who, label.criterion, label.criterion_hash if label.unknown else ""): label for label in here}
 
     def differs(label: Label) -> bool:

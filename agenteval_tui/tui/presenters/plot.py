@@ -117,6 +117,7 @@ class _Canvas:
     def put(self, row: int, column: int, weight: int, text: str, style: str) -> None:
         if 0 <= row < self.height and 0 <= column < self.width:
             before = self.cells.get((row, column))
+            # Of two that are as heavy the later one stays: curves are drawn from the last to the first.
             if before is None or before[0] <= weight:
                 self.cells[row, column] = (weight, text, style)
 

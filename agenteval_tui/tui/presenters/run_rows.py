@@ -57,6 +57,7 @@ def bar(view: ExecutionView, width: int) -> Line:
         (("running", "grading"), "running"),
     ):
         done += view.count(*statuses)
+        # Rounded is where a part ends, and not how long it is: together they fill the width.
         until = round(width * done / total)
         cells.append((full * (until - used), style))
         used = until
@@ -139,6 +140,7 @@ def _gates(view: ExecutionView) -> list[Cell]:
     reached = 0
     for ref, counts in tests.values():
         passed, decided = counts["passed"], counts["passed"] + counts["failed"]
+        # As when the execution has ended (`test_gates`): a rate that is the gate may differ from it in its last digit.
         if decided and ref.gate is not None and passed / decided >= ref.gate - 1e-12:
             reached += 1
             continue

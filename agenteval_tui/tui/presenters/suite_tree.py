@@ -118,6 +118,7 @@ class SuiteTree:
 
     def arrange(self) -> None:
         """Rebuild the rows: after folding, filtering or a new overview."""
+        # Another filter opens all suites anew: what was closed under the last one is forgotten.
         if self._asked is not self.query:
             self._asked, self._folded_found = self.query, set()
         self.rows = []

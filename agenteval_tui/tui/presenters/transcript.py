@@ -334,6 +334,7 @@ class TranscriptDocument(BlockColumn):
     def _searched(self, index: int, words: str) -> str:
         """The text of a block to search in; "" where it can't hold the words: a result that was not shown yet is not
         formatted for nothing."""
+        # An escape may stand for any character: only without one can the raw text tell that the words are not there.
         raw = self.blocks[index].raw
         if raw and index not in self._bodies and "\\" not in raw and not any(occurrences(raw, words)):
             return ""
