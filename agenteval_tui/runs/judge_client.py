@@ -450,7 +450,7 @@ def _call_failure(
         return _failed(f"{target} {error}" + (f": {words}" if words else ""), printed)
     if error.wrong:
         return _failed(str(error), printed)
-    fix = "" if project is None else remedy(error.clues, project, env)
+    fix = "" if project is None else remedy(error.clues, project)
     words = without_secrets(f"{target} raised {error}", env) + (f" ({fix})" if fix else "")
     return _failed(words, printed, traceback_without_secrets(error.traceback, env))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -15,23 +16,84 @@ from agenteval_tui.agents.finding.model import Sign
 from .conftest import Run
 
 PACKAGE = '{"type": "TYPE", "dependencies": {"SDK": "1"}, "devDependencies": {"tsx": "4"}}'
-ANSWER = "async (agent, content) => ({ finalOutput: agent.name + ' hears ' + content })"
 ADK = """
 exports.LlmAgent = class { constructor(options) { Object.assign(this, options); } };
+exports.createEvent = (event) => event;
 exports.InMemoryRunner = class {
   constructor({ agent, appName }) { Object.assign(this, { agent, appName }); }
-  sessionService = { createSession: async ({ appName, userId }) => ({ id: appName + userId }) };
-  async *runAsync({ userId, sessionId, newMessage }) {
+  events = [];
+  sessionService = {
+    createSession: async ({ appName, userId }) => ({ id: appName + userId }),
+    appendEvent: async ({ event: { author, content } }) => { this.events.push([author, content]); },
+  };
+  async *runAsync({ newMessage }) {
     yield { content: { parts: [{ functionCall: {} }] } };
-    const text = `${this.agent.name} hears ${newMessage.parts[0].text}`;
-    yield { content: { parts: [{ text }] }, of: sessionId };
+    yield { content: { parts: [{ text: JSON.stringify([...this.events, newMessage]) }] } };
   }
 };
 """
+CONVERSATION = [
+    {"role": "user", "content": "Where is W1?"},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"order": "W1"}'}}],
+    },
+    {"role": "tool", "tool_call_id": "c1", "content": '{"at": "sea"}'},
+    {"role": "assistant", "content": "At sea."},
+    {"role": "user", "content": "And W2?"},
+]
+CALL = {"type": "tool-call", "toolCallId": "c1", "toolName": "find", "input": {"order": "W1"}}
+OUTPUT = {"type": "text", "value": '{"at": "sea"}'}
+OF_AI_SDK = [
+    CONVERSATION[0],
+    {"role": "assistant", "content": [CALL]},
+    {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "toolName": "find", "output": OUTPUT}]},
+    *CONVERSATION[3:],
+]
 SDKS = {
-    "@openai/agents": ("Agent", f"exports.run = {ANSWER};"),
-    "ai": ("ToolLoopAgent", "exports.say = (agent, { prompt }) => ({ text: `${agent.name} hears ${prompt}` });"),
-    "@google/adk": ("LlmAgent", ADK),
+    "@openai/agents": (
+        "Agent",
+        "exports.run = async (agent, items) => ({ finalOutput: items });",
+        [
+            CONVERSATION[0],
+            {
+                **{"type": "function_call", "callId": "c1", "name": "find", "arguments": '{"order": "W1"}'},
+                "status": "completed",
+            },
+            {
+                **{"type": "function_call_result", "callId": "c1", "name": "find", "status": "completed"},
+                "output": {"type": "text", "text": '{"at": "sea"}'},
+            },
+            {"role": "assistant", "status": "completed", "content": [{"type": "output_text", "text": "At sea."}]},
+            CONVERSATION[4],
+        ],
+    ),
+    "ai": (
+        "ToolLoopAgent",
+        "exports.say = (agent, { messages }) => ({ text: JSON.stringify(messages) });",
+        OF_AI_SDK,
+    ),
+    "@google/adk": (
+        "LlmAgent",
+        ADK,
+        [
+            ["user", {"role": "user", "parts": [{"text": "Where is W1?"}]}],
+            [
+                "shop",
+                {"role": "model", "parts": [{"functionCall": {"id": "c1", "name": "find", "args": {"order": "W1"}}}]},
+            ],
+            [
+                "user",
+                {
+                    "role": "user",
+                    "parts": [{"functionResponse": {"id": "c1", "name": "find", "response": {"at": "sea"}}}],
+                },
+            ],
+            ["shop", {"role": "model", "parts": [{"text": "At sea."}]}],
+            {"role": "user", "parts": [{"text": "And W2?"}]},
+        ],
+    ),
 }
 MADE = "exports.{0} = exports.{0} ?? class {{ constructor(options) {{ Object.assign(this, options); }}\n"
 MADE += "  generate(asked) {{ return exports.say(this, asked); }} }};\n"
@@ -39,8 +101,8 @@ MADE += "  generate(asked) {{ return exports.say(this, asked); }} }};\n"
 
 @pytest.mark.parametrize("sdk", SDKS)
 @pytest.mark.parametrize("form", ["module", "commonjs"])
-def test_an_exported_agent_is_asked(tmp_path: Path, sdk: str, form: str) -> None:
-    made, code = SDKS[sdk]
+def test_an_exported_agent_gets_the_conversation(tmp_path: Path, sdk: str, form: str) -> None:
+    made, code, conversation = SDKS[sdk]
     load = f"import {{ {made} }} from '{sdk}';\n" if form == "module" else f"const {{ {made} }} = require('{sdk}');\n"
     export = f"export const shopAgent = new {made}({{ name: 'shop', instructions: 'You sell pans.' }});\n"
     files = {
@@ -57,16 +119,22 @@ def test_an_exported_agent_is_asked(tmp_path: Path, sdk: str, form: str) -> None
     # The same in JavaScript, which needs no package to run.
     script = load + export.replace("export const", "const")
     script += "export { shopAgent };\n" if form == "module" else "exports.shopAgent = shopAgent;\n"
-    (tmp_path / "src" / "shop.js").write_text(script)
+    # What it logs is no part of its answer.
+    (tmp_path / "src" / "shop.js").write_text(script + "console.log('loaded'); console.info('loaded');\n")
     command = ["node", "-e", agent.config["command"][2].replace("shop.ts", "shop.js")]
-    done = subprocess.run(command, cwd=tmp_path, input="you", capture_output=True, text=True, check=True)
-    assert done.stdout == "shop hears you\n"
+    assert agent.config["input"] == "json"
+    assert json.loads(printed(command, tmp_path)) == conversation
+
+
+def printed(command: list[str], folder: Path) -> str:
+    request = json.dumps({"messages": CONVERSATION})
+    return subprocess.run(command, cwd=folder, input=request, capture_output=True, text=True, check=True).stdout
 
 
 MASTRA = """
 exports.Agent = class {
   constructor(options) { Object.assign(this, options); }
-  async generate(content) { return { text: `${this.storage} hears ${content}` }; }
+  async generate(messages) { return { text: JSON.stringify([this.storage, ...messages]) }; }
 };
 exports.Mastra = class {
   constructor({ agents, storage }) {
@@ -92,10 +160,7 @@ def test_an_agent_of_mastra_has_the_storage_of_what_it_is_registered_in(tmp_path
     assert (agent.name, agent.framework, agent.file) == ("chef", "Mastra", "src/agent.js")
     if shutil.which("node") is None:
         pytest.skip("node is not installed")
-    done = subprocess.run(
-        agent.config["command"], cwd=tmp_path, input="you", capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "disk hears you\n"
+    assert json.loads(printed(agent.config["command"], tmp_path)) == ["disk", *OF_AI_SDK]
 
 
 @pytest.mark.parametrize("folder", ["", "server/"])

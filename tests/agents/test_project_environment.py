@@ -739,7 +739,7 @@ def test_a_package_is_named_as_it_is_installed(project: Path, module: str, insta
     environment(project / ".venv")
     (project / "uv.lock").touch()
     own = project_environment(project / "evals", targets=("mine:f",))
-    assert install in remedy({"module": module}, own, {})
+    assert install in remedy({"module": module}, own)
 
 
 async def test_a_framework_that_hides_the_missing_package_is_seen_through(project: Path) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.base import Printed
+from agenteval_tui.agents.base import AgentRequest, Done, Printed
 from agenteval_tui.agents.recorder import OUTPUT_KEPT, Recorder
+from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.history.blobs import pack_transcript, unpack_transcript
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.model import Message, Output, Transcript
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
-from .conftest import Run
+from .conftest import ALLOWED, Run
 
 AGENT = """
 import logging, os, subprocess, sys
@@ -206,3 +209,24 @@ def test_it_is_stored_and_redacted() -> None:
     assert from_json(json.loads(json.dumps(to_json(transcript)))) == transcript
     clean = TranscriptRedactor(["very-secret-value"]).transcript(transcript)
     assert clean.output[0].text == "key ***"
+
+
+async def test_who_reads_slowly_what_an_agent_prints_is_not_cancelled(tmp_path: Path) -> None:
+    (tmp_path / "agent.py").write_text(
+        "import os, time\ndef f(prompt):\n    print('looking')\n"
+        "    while not os.path.exists('go'): time.sleep(0.01)\n    return 'x'\n"
+    )
+    config = {"kind": "python", "callable": "agent:f", "timeouts": {"first_token": 2}}
+    agent = make_agent("a", config, base_dir=tmp_path, env={}, permission=ALLOWED)
+    events = []
+    try:
+        async with aclosing(agent.run(AgentRequest((Message("user", "hi"),)))) as running:
+            async for event in running:
+                events.append(event)
+                if isinstance(event, Printed):
+                    # Longer than the limit, which is the agent's and not ours.
+                    await asyncio.sleep(3)
+                    (tmp_path / "go").touch()
+    finally:
+        await agent.close()
+    assert isinstance(events[-1], Done), events[-1]

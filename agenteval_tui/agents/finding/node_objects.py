@@ -21,44 +21,97 @@ _EXPORTS = re.compile(r"^export\s+(?:\{([^}]*)\}|default\s+(\w+)\s*;?\s*$)", re.
 _MESSAGES = """\
   const { messages } = await agent.invoke({ messages: request.messages });
   const last = messages[messages.length - 1];
-  console.log(typeof last.content === "string" ? last.content : last.text);
+  print(typeof last.content === "string" ? last.content : last.text);
+"""
+_PARTS = """\
+  const messages = request.messages.map(({ role, content, tool_calls = [], tool_call_id: toolCallId }) => {
+    if (role === "tool") {
+      const output = { type: "text", value: content };
+      return { role, content: [{ type: "tool-result", toolCallId, toolName: names[toolCallId], output }] };
+    }
+    const calls = tool_calls.map(({ id, function: { name, arguments: text } }) => {
+      return { type: "tool-call", toolCallId: id, toolName: name, input: JSON.parse(text || "{}") };
+    });
+    if (!calls.length) return { role, content };
+    return { role, content: [...(content ? [{ type: "text", text: content }] : []), ...calls] };
+  });
 """
 _ASKS = {
     "openai-agents": """\
   const { run } = await LOAD("@openai/agents");
-  const { finalOutput } = await run(agent, content);
-  console.log(typeof finalOutput === "string" ? finalOutput : JSON.stringify(finalOutput));
+  const items = request.messages.flatMap(({ role, content, tool_calls = [], tool_call_id: callId }) => {
+    if (role === "tool") {
+      const output = { type: "text", text: content };
+      return [{ type: "function_call_result", callId, name: names[callId], status: "completed", output }];
+    }
+    if (role !== "assistant") return [{ role, content }];
+    const calls = tool_calls.map(({ id, function: { name, arguments: text } }) => {
+      return { type: "function_call", callId: id, name, arguments: text, status: "completed" };
+    });
+    if (!content) return calls;
+    return [{ role, status: "completed", content: [{ type: "output_text", text: content }] }, ...calls];
+  });
+  const { finalOutput } = await run(agent, items);
+  print(typeof finalOutput === "string" ? finalOutput : JSON.stringify(finalOutput));
 """,
-    "AI SDK": """\
-  console.log((await agent.generate({ prompt: content })).text);
+    "AI SDK": f"""\
+{_PARTS}\
+  print((await agent.generate({{ messages }})).text);
 """,
-    "Mastra": """\
-  console.log((await agent.generate(content)).text);
+    "Mastra": f"""\
+{_PARTS}\
+  print((await agent.generate(messages)).text);
 """,
     "Google ADK": """\
-  const { InMemoryRunner } = await LOAD("@google/adk");
+  const { InMemoryRunner, createEvent } = await LOAD("@google/adk");
   const runner = new InMemoryRunner({ agent, appName: "agenteval" });
-  const { id } = await runner.sessionService.createSession({ appName: "agenteval", userId: "user" });
-  const newMessage = { role: "user", parts: [{ text: content }] };
-  for await (const event of runner.runAsync({ userId: "user", sessionId: id, newMessage })) {
+  const session = await runner.sessionService.createSession({ appName: "agenteval", userId: "user" });
+  const contents = request.messages.map(({ role, content, tool_calls = [], tool_call_id: id }) => {
+    if (role === "tool") {
+      let response = { result: content };
+      try {
+        const read = JSON.parse(content);
+        if (read && typeof read === "object" && !Array.isArray(read)) response = read;
+      } catch {}
+      return { role: "user", parts: [{ functionResponse: { id, name: names[id], response } }] };
+    }
+    const calls = tool_calls.map(({ id, function: { name, arguments: text } }) => {
+      return { functionCall: { id, name, args: JSON.parse(text || "{}") } };
+    });
+    const parts = [...(content ? [{ text: content }] : []), ...calls];
+    return { role: role === "assistant" ? "model" : "user", parts };
+  });
+  const newMessage = contents.pop();
+  for (const content of contents) {
+    const author = content.role === "model" ? agent.name : "user";
+    const event = createEvent({ author, content, invocationId: "earlier" });
+    await runner.sessionService.appendEvent({ session, event });
+  }
+  for await (const event of runner.runAsync({ userId: "user", sessionId: session.id, newMessage })) {
     if (event.errorMessage) throw new Error(event.errorMessage);
-    for (const part of event.content?.parts ?? []) if (part.text) console.log(part.text);
+    for (const part of event.content?.parts ?? []) if (part.text) print(part.text);
   }
 """,
     "LangGraph": _MESSAGES,
     "LangChain": _MESSAGES,
 }
 _REGISTERED = re.compile(r"^export\s+const\s+(\w+)\s*=\s*new\s+Mastra\s*\(", re.M)
-# What keeps a connection or a timer would not end.
+# What is printed is the answer: what a framework logs, as Google ADK does, would be part of it. What keeps a connection
+# or a timer would not end.
 _PROGRAM = """\
+const print = console.log;
+console.log = console.info = console.debug = console.error;
 import(FILE).then(async (loaded) => {
   const agent = AGENT;
-  const READ;
+  const request = JSON.parse(require("fs").readFileSync(0, "utf8"));
 ASKS  process.exit();
 });
 """
-_BLANK = re.compile(r"\b(?:FILE|AGENT|READ|ASKS|LOAD)\b")
-_INPUT = 'require("fs").readFileSync(0, "utf8")'
+_NAMES = """\
+  const names = {};
+  for (const { id, function: { name } } of request.messages.flatMap((each) => each.tool_calls ?? [])) names[id] = name;
+"""
+_BLANK = re.compile(r"\b(?:FILE|AGENT|ASKS|LOAD)\b")
 
 
 def objects_of(package: Package, path: str, texts: Mapping[str, str], library: str) -> Iterator[FoundAgent]:
@@ -132,16 +185,11 @@ def _config(package: Package, path: str, agent: str, library: str) -> dict[str, 
     own = relative(path, package.folder)
     # The other way, a package would be loaded a second time, beside the one that the agent is made with.
     is_module = package.is_module or own.endswith((".mjs", ".mts"))
-    # LangChain takes the messages of Chat Completions as they are, with their calls: a conversation can be continued.
-    takes_messages = _ASKS[library] is _MESSAGES
-    blanks = {
-        "FILE": json.dumps(f"./{own}"),
-        "AGENT": agent,
-        "READ": f"request = JSON.parse({_INPUT})" if takes_messages else f"content = {_INPUT}",
-        "LOAD": "import" if is_module else "require",
-    }
+    # LangChain takes the messages of Chat Completions as they are, with their calls.
+    code = _ASKS[library] if _ASKS[library] is _MESSAGES else _NAMES + _ASKS[library]
+    blanks = {"FILE": json.dumps(f"./{own}"), "AGENT": agent, "LOAD": "import" if is_module else "require"}
     # What a blank is filled with is not looked at again: a file may be called as a blank is.
-    blanks["ASKS"] = _BLANK.sub(lambda match: blanks[match[0]], _ASKS[library])
+    blanks["ASKS"] = _BLANK.sub(lambda match: blanks[match[0]], code)
     code = _BLANK.sub(lambda match: blanks[match[0]], _PROGRAM)
-    task = {"command": [*package.starts(own), "-e", code], "input": "json" if takes_messages else "text"}
-    return {"kind": "command", **task, "capture": "model", "answer": "model"}
+    command = [*package.starts(own), "-e", code]
+    return {"kind": "command", "command": command, "input": "json", "capture": "model", "answer": "model"}

@@ -188,7 +188,7 @@ class Probe(Struct, frozen=True):
                             words = (words + printed_text(answer["output"]))[-_PRINTED_KEPT:]
                         returned = answer.get("returned")
         except RaisedError as error:
-            fix = remedy(error.clues, project, around.env)
+            fix = remedy(error.clues, project)
             message = without_secrets(str(error), around.env) + (f" ({fix})" if fix else "")
             reading = unread(ReadingProblem.RAISED, message=_cut(message))
             traceback = traceback_without_secrets(error.traceback, around.env)

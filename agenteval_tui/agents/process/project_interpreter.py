@@ -460,8 +460,11 @@ def _of_pyenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]
     # As pyenv does, a version without its last number is the newest of these.
     newest = sorted(versions.glob(f"{named}.*"), key=lambda path: _numbers(path.name), reverse=True)
     for prefix in (versions / named, *newest):
-        if _is_environment(prefix) or (re.fullmatch(r"\d+\.\d+\.\d+", prefix.name) and prefix.is_dir()):
+        program = prefix / "bin" / "python"
+        if _is_environment(prefix):
             yield _of_prefix(prefix, "pyenv", str(file), [folder])
+        elif program.exists() and re.fullmatch(r"\d+\.\d+\.\d+", prefix.name):
+            yield _checked(str(program), program, "pyenv", str(file), [folder])
 
 
 def _of_any_name(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:

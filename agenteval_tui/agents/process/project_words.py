@@ -88,10 +88,10 @@ def env_files_in_words(files: EnvFiles) -> str:
     return words
 
 
-def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment, env: Mapping[str, str]) -> str:
+def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment) -> str:
     """What to do about an exception for which something that the environment lacks may be the cause; "" if nothing is.
 
-    `clues` is what `python_clues.clues_of` found, `env` the variables that the code had.
+    `clues` is what `python_clues.clues_of` found.
     """
     # In the order of how sure a clue is: a module that is missing explains all else that went wrong.
     module, variables = clues.get("module"), clues.get("variables")

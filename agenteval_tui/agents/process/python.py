@@ -206,7 +206,7 @@ class PythonAgent:
     async def _call(
         self, host: PythonHost, request: AgentRequest, options: PythonOptions, began: float
     ) -> AsyncGenerator[AgentEvent, None]:
-        reader = EventReader()
+        reader, loop = EventReader(), asyncio.get_running_loop()
         document = request_document(request, options.settings)
         # With `reuse`, the process has printed for earlier runs, too.
         printed_before = host.program.written.size
@@ -232,13 +232,20 @@ class PythonAgent:
         try:
             async with aclosing(asking) as answers:
                 while True:
-                    async with asyncio.timeout(wait_s):
-                        answer = await anext(answers)
-                        while "output" in answer:  # no sign of the agent itself
-                            words = (words + printed_text(answer["output"]))[-STDERR_KEPT:]
-                            if (piece := printed_piece(answer["output"], self._environment(options))) is not None:
-                                yield piece
+                    due = None if wait_s is None else loop.time() + wait_s
+                    while True:
+                        # Not around a `yield`: a limit that ends while the reader of these events has the word would
+                        # cancel the reader.
+                        async with asyncio.timeout_at(due):
                             answer = await anext(answers)
+                        if "output" not in answer:
+                            break
+                        # What it prints is no sign of the agent itself: it has no more time for that.
+                        words = (words + printed_text(answer["output"]))[-STDERR_KEPT:]
+                        if (piece := printed_piece(answer["output"], self._environment(options))) is not None:
+                            paused = loop.time()
+                            yield piece
+                            due = None if due is None else due + loop.time() - paused
                     if "returned" in answer:
                         self._read = self._read.union(answer.get("files", ()))
                         self._tree(options).learn(answer.get("late", ()), answer.get("new_modules", 0))
@@ -364,6 +371,6 @@ class PythonAgent:
 
     def _remedy(self, error: RaisedError, options: PythonOptions) -> str:
         try:
-            return remedy(error.clues, self._project(options), self._environment(options))
+            return remedy(error.clues, self._project(options))
         except AgentevalError as problem:  # it changed meanwhile
             return problem.fix

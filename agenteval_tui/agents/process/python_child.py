@@ -293,20 +293,10 @@ def _do_outside(request: dict[str, Any]) -> dict[str, Any]:
     name = _sibling("python_target").module_name
     outside = imports.outside([name(target, _folder) for target in request["targets"]], effects.is_installed)
     tracked = effects.tracked
-    tracked.on = True
-    # SIGTERM asks a process that takes too long where it is; the exception says it with a traceback.
-    handler = signal.signal(signal.SIGTERM, _late)
-    try:
+    with _importing(tracked):
         loaded = imports.load(outside)
-    finally:
-        signal.signal(signal.SIGTERM, handler)
-        tracked.on = False
-    # A temporary file of a package is no reason against forks; but it is removed at exit, so this process has to end as
-    # Python does.
-    _temporary.extend(effect for effect in tracked.effects if effect[0].startswith("makes a temporary"))
-    tracked.effects.clear()
-    tracked.read.clear()
-    tracked.listed.clear()
+    _note_temporary(tracked.effects)
+    tracked.forget()
     return dict(_shared(before), modules=loaded, ms=(time.perf_counter() - began) * 1000, places=_places_of_packages())
 
 
@@ -320,41 +310,52 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     # Modules may read variables when they are imported.
     os.environ.update(request.get("env") or {})
     _sibling("python_http_clients").begin_network()
-    tracked.on = True
     # A level lives through many saves of the project's files.
     _sibling("python_imports").keep_no_young_bytecode()
-    end = _sibling("python_fork").watch_seeds()
-    handler = signal.signal(signal.SIGTERM, _late)
     outcomes = []
-    try:
+    with _importing(tracked), _sibling("python_fork").watching_seeds():
         for do, target in request["steps"]:
             try:
                 outcomes.append({"returned": _DO[do]({"do": do, "target": target})})
             except BaseException as error:
                 outcomes.append(_said_of(error))
         own = list(tracked.effects)
+        # Runs imported these without harm: what they do beside that is no reason against forks.
         for name in request["late"]:
             _sibling("python_imports").imported(name)
-        # As in level 1.
-        _temporary.extend(effect for effect in tracked.effects[len(own) :] if effect[0].startswith("makes a temporary"))
+        _note_temporary(tracked.effects[len(own) :])
         tracked.effects[:] = own
-    finally:
-        # A module of the user's may have set its own handler, which stays.
-        if signal.getsignal(signal.SIGTERM) is _late:
-            signal.signal(signal.SIGTERM, handler)
-        tracked.on = False
-        end()
     shared = _shared(before)
     shared["unsafe"] += [["effect", effect] for effect in tracked.effects]
     files, folders = tracked.files()
     # A run tells the files that it reads beside these.
     _files = files
-    for records in (tracked.effects, tracked.read, tracked.listed, tracked.hosts):
-        records.clear()
+    tracked.forget()
     # Each fork of this process goes on noting what it reads, and says it with its answer.
     if not shared["unsafe"]:
         tracked.on = True
     return dict(shared, outcomes=outcomes, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
+
+
+@contextlib.contextmanager
+def _importing(tracked: Any) -> Iterator[None]:
+    """Modules are imported inside: their effects are noted."""
+    tracked.on = True
+    # SIGTERM asks a process that takes too long where it is; the exception says it with a traceback.
+    handler = signal.signal(signal.SIGTERM, _late)
+    try:
+        yield
+    finally:
+        # A module of the user's may have set its own handler, which stays.
+        if signal.getsignal(signal.SIGTERM) is _late:
+            signal.signal(signal.SIGTERM, handler)
+        tracked.on = False
+
+
+def _note_temporary(effects: list[list[str]]) -> None:
+    """A temporary file of a package is no reason against forks; but it is removed at exit, so this process has to end
+    as Python does."""
+    _temporary.extend(effect for effect in effects if effect[0].startswith("makes a temporary"))
 
 
 def _tracked() -> tuple[Any, Any]:

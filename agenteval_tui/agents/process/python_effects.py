@@ -127,6 +127,11 @@ class Effects:
                 return
             self._note(_EFFECTS[event], os.fsdecode(first))
 
+    def forget(self) -> None:
+        """What was seen by now is told."""
+        for records in (self.effects, self.read, self.listed, self.hosts):
+            records.clear()
+
     def _note(self, what: str, path: str) -> None:
         if len(self.effects) < _MOST_EFFECTS:
             self.effects.append([what, path, _place()])

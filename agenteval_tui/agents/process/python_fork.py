@@ -20,7 +20,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
@@ -357,19 +357,19 @@ _seeded: set[str] = set()
 _NUMPY = "numpy.random"
 
 
-def watch_seeds() -> Callable[[], None]:
-    """From now on, it is noted if a generator is given a certain seed. Returns a function that ends this."""
+@contextlib.contextmanager
+def watching_seeds() -> Iterator[None]:
+    """Inside, it is noted if a generator is given a certain seed."""
     # What calls `random.seed(42)` at import wants the same numbers in each run; all others must differ.
     restored = [_noting(random, "random")]
     if "numpy" in sys.modules:
         with contextlib.suppress(Exception):  # numpy loads it at its first use
             restored.append(_noting(importlib.import_module(_NUMPY), _NUMPY))
-
-    def end() -> None:
+    try:
+        yield
+    finally:
         for restore in restored:
             restore()
-
-    return end
 
 
 def _noting(module: Any, name: str) -> Callable[[], None]:

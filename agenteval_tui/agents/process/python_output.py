@@ -39,9 +39,6 @@ class _Raw(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
-    def isatty(self) -> bool:
-        return False
-
     def write(self, data: Any) -> int:
         data = bytes(data)
         if not _give(self._source, data):

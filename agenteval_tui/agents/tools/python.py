@@ -134,7 +134,7 @@ class PythonTools:
             return self._host
 
     def _remedy(self, error: RaisedError) -> str:
-        return remedy(error.clues, self._project(), self._env) or _MEND
+        return remedy(error.clues, self._project()) or _MEND
 
     def _words(self, error: HostError, program: HostProcess | None) -> str:
         words = stderr_tail(program.stderr, self._env) if program is not None else ""

@@ -178,7 +178,7 @@ class Hooks:
                         returned = answer["returned"]
         except RaisedError as error:
             usual = "call the function by hand; `agenteval docs services-and-hooks` says what it gets"
-            running.raised(error, remedy(error.clues, project, running.env) or usual)
+            running.raised(error, remedy(error.clues, project) or usual)
             return {}
         except HostError as error:
             code = None if host is None else host.program.returncode
