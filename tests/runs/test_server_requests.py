@@ -287,6 +287,7 @@ async def test_requests_belong_to_the_run_that_a_server_answers(
             ("assistant", "It is shipped."),
         ]
         assert (transcript.usage.input_tokens, transcript.usage.output_tokens) == (2000, 200)
+        assert transcript.usage.cost == pytest.approx(0.007)  # of gpt-4o
     assert len(model.requests) == 4
     for request in model.requests:
         assert request.headers["authorization"] == f"Bearer {KEY}"

@@ -41,6 +41,7 @@ from agenteval_tui.agents.recording.providers import (
     to_shims,
     usable_upstreams,
 )
+from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.recording.run_proxy import RunProxy
@@ -73,8 +74,9 @@ class AutoCapturingAgent:
             async with aclosing(_until_stopped(self._inner.run(self._led(request, run)), run)) as events:
                 async for event in events:
                     if isinstance(event, UsageReported):
-                        if run.recorded is not None:
-                            # What recorded answers used was paid for when they were recorded: the proxy knows which.
+                        # What recorded answers used was paid for when they were recorded: the proxy knows which. And
+                        # it knows what a server doesn't tell.
+                        if run.recorded is not None or event.usage == Usage():
                             usage.append(event)
                             continue
                         run.tells_usage = True
