@@ -195,6 +195,14 @@ def test_which_agents_are_exported(tmp_path: Path, line: str, names: list[str] |
         assert len(agents) == len(names)
 
 
+def test_a_program_of_beeai_is_found(tmp_path: Path) -> None:
+    text = "import { BeeAgent } from 'beeai-framework/agents/bee/agent';\nconst agent = new BeeAgent({});\n"
+    text += "for await (const { prompt } of reader) await agent.run({ prompt });\n"
+    files = {"package.json": '{"dependencies": {"beeai-framework": "1"}}', "src/agent.ts": text}
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.framework, agent.line) == (Sign.PROGRAM, "BeeAI", 2)
+
+
 MANAGER = (
     "import { Agent, run } from '@openai/agents';\nexport const planner = new Agent({ instructions: 'Plan trips.' });\n"
 )

@@ -34,11 +34,13 @@ _SDKS = {
     "@google/adk": "Google ADK",
     "@google/genai": "Google GenAI SDK",
     "llamaindex": "LlamaIndex",
+    "beeai-framework": "BeeAI",
+    "bee-agent-framework": "BeeAI",  # its name until 2025
 }
 _IMPORT = re.compile(r"""(?:from\s+|require\(\s*|import\(\s*)["']([^"'.][^"']*)["']""")
 _ASKS = re.compile(
-    r"\b(generateText|streamText|generateObject|streamObject|query|ToolLoopAgent|createAgent|createReactAgent|new Agent"
-    r"|run|unstable_v2_\w+|chat\.completions\.create|messages\.(?:create|stream)|responses\.create"
+    r"\b(generateText|streamText|generateObject|streamObject|query|ToolLoopAgent|createAgent|createReactAgent"
+    r"|new \w*Agent|run|unstable_v2_\w+|chat\.completions\.create|messages\.(?:create|stream)|responses\.create"
     r"|generateContent(?:Stream)?)\s*(?:<[^>]*>)?\("
 )
 _OWN_IMPORT = re.compile(r"""(?:from\s+|require\(\s*|import\(\s*|^import\s+)["']((?:\.|[@~]/)[^"']*)["']""", re.M)
