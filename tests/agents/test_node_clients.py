@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import socket
@@ -14,7 +15,7 @@ from typing import Any
 import npm_clients
 import pytest
 from certificates import make_certificates
-from scripted import Answer, ScriptedServer
+from scripted import Answer, Request, ScriptedServer
 from test_auto_capture import captured_of, paths_of
 from test_capture import KEY, model, run
 
@@ -391,6 +392,51 @@ async def test_what_http2_asks_of_a_server_that_only_it_trusts_goes_there(tmp_pa
     )
     assert captured_of(events) is None
     assert len(asked_past(transcript)) == 1
+
+
+LOOPS = {
+    "promises": """
+        import { createInterface } from 'node:readline/promises';
+        const asking = createInterface({ input: process.stdin });
+        while (true) await answer(await asking.question('You: '));
+    """,
+    "callbacks": """
+        import { createInterface } from 'node:readline';
+        const asking = createInterface({ input: process.stdin });
+        const next = () => asking.question('You: ', (prompt) => answer(prompt).then(next));
+        next();
+    """,
+    "a caught error": """
+        import { createInterface } from 'node:readline/promises';
+        const asking = createInterface({ input: process.stdin });
+        try {
+          while (true) await answer(await asking.question('You: '));
+        } catch (error) {
+          console.error(error.message);
+          process.exit(1);
+        }
+    """,
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+async def test_a_loop_that_ends_for_want_of_a_second_question_has_answered(tmp_path: Path, loop: str) -> None:
+    def reply(request: Request) -> Answer:
+        message = {"role": "assistant", "content": "It is shipped."}
+        return Answer(body=json.dumps({"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}))
+
+    answers = """
+        async function answer(prompt) {
+          const reply = await fetch(url, { method: 'POST', headers, body });
+          console.log('Bot:', (await reply.json()).choices[0].message.content);
+        }
+    """
+    more = {"input": "line", "capture": "model", "answer": "model"}
+    config = {**program(tmp_path, LOOPS[loop] + answers), **more}
+    async with ScriptedServer(reply) as server:
+        transcript, _ = await run(config, tmp_path, environment(server.url), "Where is it?")
+    assert (transcript.error, transcript.final_output) == (None, "It is shipped.")
+    assert [note.code for note in transcript.notes] == ["input_ended"]
 
 
 def test_a_program_that_nobody_records_keeps_its_modules(tmp_path: Path) -> None:

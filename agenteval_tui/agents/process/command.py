@@ -368,7 +368,8 @@ class CommandAgent:
         if program.returncode == 0:
             failure = RunError.told("protocol", message, remedy or _NO_ANSWER, ErrorCode.NO_ANSWER)
         else:
-            read_on = traceback is not None and traceback.exceptions[0].type == "EOFError"
+            # Python says so by its exception; what Node raises then, programs show as a sentence.
+            read_on = (traceback is not None and traceback.exceptions[0].type == "EOFError") or bool(report.of("ended"))
             question = pending_question(reader.last_words, env) if traceback is None or read_on else ""
             usual = _READ_ON.format(question) if question else _BY_HAND
             fix = remedy or remedy_for(program.returncode, usual)

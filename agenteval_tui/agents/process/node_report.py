@@ -27,7 +27,8 @@ class NodeReport:
         self.file = file
 
     def of(self, kind: str) -> tuple[str, ...]:
-        """What was told of this kind by now: `read`, the paths; `past`, the servers."""
+        """What was told of this kind by now: `read`, the paths; `past`, the servers; `ended`, the input of which more
+        was wanted."""
         # Not `splitlines`: a path may have other ends of lines in it. Behind the last one there is nothing, or the half
         # of a line that a process left which was killed.
         *lines, _ = self.file.read_bytes().decode("utf-8", "surrogateescape").split("\n")

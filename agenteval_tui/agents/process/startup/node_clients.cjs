@@ -348,8 +348,12 @@ function leadServer(module) {
 }
 
 if (ofProgram || token) {
-  if (ofProgram) require('./node_files.cjs');
-  else [http, https].forEach(leadServer);
+  if (ofProgram) {
+    require('./node_files.cjs');
+    require('./node_input.cjs').follow();
+  } else {
+    [http, https].forEach(leadServer);
+  }
   if (typeof globalThis.fetch === 'function') globalThis.fetch = ledFetch(globalThis.fetch);
   leadModule(http);
   leadModule(https);
