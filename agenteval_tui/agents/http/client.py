@@ -39,33 +39,15 @@ class StreamReader(Protocol):
     def close(self) -> list[ServerEvent]: ...
 
 
-class _TooLong(Exception):  # noqa: N818
-    """The reply is larger than it may be."""
+class _Stopped(Exception):  # noqa: N818
+    """The request was not sent, or its reply is not read any further: `failed` says why."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.error.message)
+        self.failed = failed
 
 
-class _Silent(Exception):  # noqa: N818
-    """Nothing came for too long; the text says since when; then the option that allows more."""
-
-
-class _Packed(Exception):  # noqa: N818
-    """The reply is compressed in a way that nothing here can undo; the text says which."""
-
-
-class _NotSent(Exception):  # noqa: N818
-    """The request is not JSON; the text says why."""
-
-
-_FAULTS = (
-    ProviderError,
-    EmptyResponseError,
-    _TooLong,
-    _Silent,
-    _Packed,
-    _NotSent,
-    httpx.HTTPError,
-    httpx.InvalidURL,
-    UnicodeError,
-)
+_FAULTS = (_Stopped, ProviderError, EmptyResponseError, httpx.HTTPError, httpx.InvalidURL, UnicodeError)
 
 
 class HttpClient:
@@ -117,7 +99,7 @@ class HttpClient:
         try:
             if before is not None:
                 earlier = httpx.Response(before.status, headers={"content-type": before.type}, content=before.data())
-                pieces = _Pieces(earlier, self.server.url, self._timeouts, time.monotonic(), self._max_bytes)
+                pieces = _Pieces(earlier, self.server, self._timeouts, time.monotonic(), self._max_bytes)
                 async with aclosing(self._read(earlier, pieces, reply, reader, always_stream)) as events:
                     async for event in events:
                         yield event
@@ -198,7 +180,7 @@ class HttpClient:
         # Not httpx' own `json=`: it raises on half characters, which some tools give.
         if "json" in more:
             headers = {"content-type": "application/json", **headers}
-            more["content"] = _encoded(more.pop("json"))
+            more["content"] = _encoded(self.server, more.pop("json"))
         async with AsyncExitStack() as stack:
             stream = self._client.stream(method, url, headers=headers, timeout=timeout, **more)
             try:
@@ -207,7 +189,7 @@ class HttpClient:
                 async with asyncio.timeout(limits.first_token):
                     response = await stack.enter_async_context(stream)
             except TimeoutError:
-                raise _no_answer(self.server.url, began) from None
+                raise _no_answer(self.server, began) from None
             packed = response.headers.get("content-encoding", "")
             unknown = [
                 encoding
@@ -215,8 +197,9 @@ class HttpClient:
                 if encoding and encoding not in self._unpacked
             ]
             if unknown:
-                raise _Packed(f"it is compressed with {unknown[0][:40]}, which was not asked for")
-            yield response, _Pieces(response, self.server.url, limits, began, self._max_bytes)
+                why = f"it is compressed with {unknown[0][:40]}, which was not asked for"
+                raise _Stopped(errors.undecodable_answer(self.server, why))
+            yield response, _Pieces(response, self.server, limits, began, self._max_bytes)
 
     async def _read(
         self,
@@ -241,7 +224,8 @@ class HttpClient:
                 yield event
 
     def _failure(self, error: Exception, protocol: str, fix: str = "", streamed: bool = False) -> Failed:
-        # The reader's own failures first, then the limits of time and size, then what httpx says.
+        if isinstance(error, _Stopped):
+            return error.failed
         if isinstance(error, ProviderError):
             return errors.from_reply(self.server, error.error)
         if isinstance(error, CutReplyError) and streamed:
@@ -250,25 +234,12 @@ class HttpClient:
             message = f"the answer of {self.server.url} stops in the middle of its JSON: {error}"
             fix = "check whether the server, or a proxy in between, sends a wrong content-length"
             return self.server.told("protocol", message, f"{fix}; {PAGE}")
-        if isinstance(error, _Packed):
-            return errors.undecodable_answer(self.server, str(error))
         if isinstance(error, EmptyResponseError):
             return self.server.told(
                 "protocol",
                 f"{self.server.url} sent no {protocol} reply: {error}",
                 error.fix or fix or f"check `{self.server.option}`{self.server.usual}",
             )
-        if isinstance(error, _TooLong):
-            return self.server.failed(
-                "protocol", ErrorCode.TOO_LONG, f"{self.server.url}: {error}", "raise `max_reply_mb`"
-            )
-        if isinstance(error, _Silent):
-            message, option = error.args
-            fix = f"raise `timeouts.{option}`"
-            return self.server.failed("timeout", ErrorCode.SILENCE, message, fix, retry=True, after=option)
-        if isinstance(error, _NotSent):
-            message = f"the request to {self.server.url} would be no JSON: {error}"
-            return self.server.told("bad_request", message, "check `extra_body` and the parameters of the tools")
         if isinstance(error, UnicodeError):
             return self.server.told(
                 "bad_request", f"the request to {self.server.url} can't be sent: {error}", "check `headers` and the key"
@@ -279,12 +250,14 @@ class HttpClient:
 class _Pieces:
     """A reply's body as it comes, within the limits of time and size. Set `spoke` when the answer itself has begun."""
 
-    def __init__(self, response: httpx.Response, url: str, limits: Timeouts, began: float, max_bytes: int) -> None:
+    def __init__(
+        self, response: httpx.Response, server: errors.ErrorMapper, limits: Timeouts, began: float, max_bytes: int
+    ) -> None:
         self.spoke = False
         self.kept: list[bytes] | None = None
         """All that came, where it is to be kept."""
         self._bytes = response.aiter_bytes()
-        self._url = url
+        self._server = server
         self._limits = limits
         self._began = began
         self._left = max_bytes
@@ -303,14 +276,15 @@ class _Pieces:
                 data = await anext(self._bytes)
         except TimeoutError:
             if not self.spoke:
-                raise _no_answer(self._url, self._began) from None
-            message = f"{self._url} fell silent for {self._limits.silence:g} s in the middle of its answer"
-            raise _Silent(message, "silence") from None
+                raise _no_answer(self._server, self._began) from None
+            message = f"{self._server.url} fell silent for {self._limits.silence:g} s in the middle of its answer"
+            raise _silent(self._server, message, "silence") from None
         if self.kept is not None:
             self.kept.append(data)
         self._left -= len(data)
         if self._left < 0:
-            raise _TooLong(f"the reply is longer than {self._max_bytes / 1_000_000:g} MB")
+            message = f"{self._server.url}: the reply is longer than {self._max_bytes / 1_000_000:g} MB"
+            raise _Stopped(self._server.failed("protocol", ErrorCode.TOO_LONG, message, "raise `max_reply_mb`"))
         return data
 
     async def text(self, limit: int | None = None) -> str:
@@ -324,17 +298,24 @@ class _Pieces:
         return body.decode("utf-8", "replace")
 
 
-def _encoded(body: object) -> bytes:
+def _encoded(server: errors.ErrorMapper, body: object) -> bytes:
     """The JSON of a request. Half characters, which some tools give, become question marks."""
     try:
         return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
     except (TypeError, ValueError, RecursionError) as error:
-        raise _NotSent(str(error)) from None
+        message = f"the request to {server.url} would be no JSON: {error}"
+        fix = "check `extra_body` and the parameters of the tools"
+        raise _Stopped(server.told("bad_request", message, fix)) from None
 
 
-def _no_answer(url: str, began: float) -> _Silent:
-    message = f"{url} sent no answer within {time.monotonic() - began:.3g} s"
-    return _Silent(message, "first_token")
+def _no_answer(server: errors.ErrorMapper, began: float) -> _Stopped:
+    return _silent(server, f"{server.url} sent no answer within {time.monotonic() - began:.3g} s", "first_token")
+
+
+def _silent(server: errors.ErrorMapper, message: str, option: str) -> _Stopped:
+    """Nothing came for too long; `option` of the time limits allows more."""
+    fix = f"raise `timeouts.{option}`"
+    return _Stopped(server.failed("timeout", ErrorCode.SILENCE, message, fix, retry=True, after=option))
 
 
 async def _streamed(pieces: _Pieces, reply: StreamReply, reader: StreamReader) -> AsyncGenerator[AgentEvent, None]:
