@@ -66,7 +66,7 @@ def _expanded(value: Mapping[str, Any], env: Mapping[str, str]) -> Mapping[str, 
 
 
 def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) -> Iterator[Path]:
-    where, cwd = _environment(entry, env), _cwd(entry, base_dir)
+    where, cwd = {**env, **_variables(entry)}, base_dir / str(entry.get("cwd") or ".")
     command = entry.get("command")
     if command:
         yield from _of_command(command, bool(entry.get("shell")), cwd, where)
@@ -92,14 +92,6 @@ def _of_entry(entry: Mapping[str, Any], base_dir: Path, env: Mapping[str, str]) 
 def _variables(entry: Mapping[str, Any]) -> dict[str, str]:
     env = entry.get("env")
     return {str(k): str(v) for k, v in env.items()} if isinstance(env, Mapping) else {}
-
-
-def _environment(entry: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, str]:
-    return {**env, **_variables(entry)}
-
-
-def _cwd(entry: Mapping[str, Any], base_dir: Path) -> Path:
-    return base_dir / str(entry.get("cwd") or ".")
 
 
 def _of_command(command: Any, shell: bool, cwd: Path, env: Mapping[str, str]) -> Iterator[Path]:

@@ -312,12 +312,12 @@ def _poetry_places(folder: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Where Poetry keeps environments: a variable, the project's settings, the user's, by default its cache folder."""
     cache = environ.get("POETRY_CACHE_DIR")
     path = environ.get("POETRY_VIRTUALENVS_PATH")
-    config = Path(environ.get("POETRY_CONFIG_DIR") or _config_home(environ) / "pypoetry")
+    config = Path(environ.get("POETRY_CONFIG_DIR") or _folder_of_user("XDG_CONFIG_HOME", environ) / "pypoetry")
     for file in (folder / "poetry.toml", config / "config.toml"):
         settings = toml_of(file)
         cache = cache or _word(settings.get("cache-dir"))
         path = path or _word(_table(settings, "virtualenvs").get("path"))
-    caches = [_expanded(cache)] if cache else [_cache_home(environ) / "pypoetry"]
+    caches = [_expanded(cache)] if cache else [_folder_of_user("XDG_CACHE_HOME", environ) / "pypoetry"]
     for cache_folder in caches:
         yield _expanded(path.replace("{cache-dir}", str(cache_folder))) if path else cache_folder / "virtualenvs"
 
@@ -326,7 +326,7 @@ def _of_pipenv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter
     file = folder / "Pipfile"
     if not file.is_file():
         return
-    home = _work_home(environ) or _data_home(environ) / "virtualenvs"
+    home = _work_home(environ) or _folder_of_user("XDG_DATA_HOME", environ) / "virtualenvs"
     # `.venv` may be a file with the name or the path of the environment.
     pointed = _text(folder / ".venv").strip() if (folder / ".venv").is_file() else ""
     name = re.sub(r'[ &$`!*@"()\[\]\\\r\n\t]', "_", folder.name)[:42] + "-" + _hash(str(file))
@@ -348,9 +348,9 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
         beside = [path / "lib" for path in sorted(local.glob("*")) if not minor or path.name.startswith(minor)]
         yield replace(interpreter, packages=tuple(beside) if interpreter.prefix is None else ())
     if (folder / "pdm.lock").is_file() or "pdm" in tables_of(folder):
-        config = _config_home(environ) / "pdm" / "config.toml"
+        config = _folder_of_user("XDG_CONFIG_HOME", environ) / "pdm" / "config.toml"
         home = _word(_table(toml_of(config), "venv").get("location"))
-        parent = _expanded(home) if home else _data_home(environ) / "pdm" / "venvs"
+        parent = _expanded(home) if home else _folder_of_user("XDG_DATA_HOME", environ) / "pdm" / "venvs"
         # As PDM names its environments.
         digest = base64.urlsafe_b64encode(hashlib.md5(str(folder).encode(), usedforsecurity=False).digest())
         start = f"{folder.name}-{digest.decode()[:8]}-"
@@ -375,11 +375,17 @@ def _of_hatch(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]
     identity = _hash(real.casefold() if sys.platform in ("darwin", "win32") else real)
     default = _table(_table(settings, "envs"), "default")
     path = environ.get("HATCH_ENV_TYPE_VIRTUAL_PATH") or _word(default.get("path"))
-    user = toml_of(Path(environ.get("HATCH_CONFIG") or _config_home(environ) / "hatch" / "config.toml"))
+    user = toml_of(
+        Path(environ.get("HATCH_CONFIG") or _folder_of_user("XDG_CONFIG_HOME", environ) / "hatch" / "config.toml")
+    )
     dirs = _table(user, "dirs")
     data = environ.get("HATCH_DATA_DIR") or _word(dirs.get("data"))
     virtual = _word(_table(dirs, "env").get("virtual"))
-    parent = _expanded(data) / "env" / "virtual" if data else _data_home(environ) / "hatch" / "env" / "virtual"
+    parent = (
+        _expanded(data) / "env" / "virtual"
+        if data
+        else _folder_of_user("XDG_DATA_HOME", environ) / "hatch" / "env" / "virtual"
+    )
     if virtual:
         parent = folder / _expanded(virtual)
     # The environment `default` has the project's name; with a folder of its own it lies in that at once.
@@ -578,19 +584,16 @@ def _home() -> Path:
         return Path("/")
 
 
-def _cache_home(environ: Mapping[str, str]) -> Path:
+_FOLDERS_OF_USER = {
+    "XDG_CACHE_HOME": (".cache", "Caches"),
+    "XDG_CONFIG_HOME": (".config", "Application Support"),
+    "XDG_DATA_HOME": (".local/share", "Application Support"),
+}
+"""Where programs keep what is the user's, by the variable that says it: in the home folder of Linux, and of macOS."""
+
+
+def _folder_of_user(variable: str, environ: Mapping[str, str]) -> Path:
+    usual, on_mac = _FOLDERS_OF_USER[variable]
     if sys.platform == "darwin":
-        return _home() / "Library" / "Caches"
-    return Path(environ.get("XDG_CACHE_HOME") or _home() / ".cache")
-
-
-def _config_home(environ: Mapping[str, str]) -> Path:
-    if sys.platform == "darwin":
-        return _home() / "Library" / "Application Support"
-    return Path(environ.get("XDG_CONFIG_HOME") or _home() / ".config")
-
-
-def _data_home(environ: Mapping[str, str]) -> Path:
-    if sys.platform == "darwin":
-        return _home() / "Library" / "Application Support"
-    return Path(environ.get("XDG_DATA_HOME") or _home() / ".local" / "share")
+        return _home() / "Library" / on_mac
+    return Path(environ.get(variable) or _home() / usual)

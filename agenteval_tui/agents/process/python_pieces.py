@@ -213,7 +213,10 @@ def usage_of(raw: object) -> Figures:
     add up."""
     figures, odd, wrong_sum = usage.figures_in(raw)
     if odd:
-        figures["odd"] = {name: value if _is_number(value) else repr(value)[:40] for name, value in odd.items()}
+        figures["odd"] = {
+            name: value if isinstance(value, (bool, int, float, type(None))) else repr(value)[:40]
+            for name, value in odd.items()
+        }
     if wrong_sum:
         figures["sums"] = [wrong_sum]
     return (
@@ -225,10 +228,6 @@ def usage_of(raw: object) -> Figures:
 def is_usage(figures: dict[Any, Any]) -> bool:
     """Whether a dict is a usage, and no state with figures in it."""
     return any(name == "cost" or str(name).endswith("_tokens") for name in figures) and bool(usage_of(figures))
-
-
-def _is_number(value: object) -> bool:
-    return value is None or isinstance(value, (bool, int, float))
 
 
 def plain(value: object) -> Any:

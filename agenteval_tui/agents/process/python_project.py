@@ -76,12 +76,10 @@ def function_of(target: str, is_installed: IsInstalled) -> object:
 
 def _check_module(target: str, name: str | None, is_installed: IsInstalled) -> None:
     module = sys.modules.get(name or "")
-    spec = getattr(module, "__spec__", None)
-    if spec is not None:
-        _check(target, str(name), _places(spec), is_installed)
-    else:
-        file = getattr(module, "__file__", None)
-        _check(target, str(name), [file] if file else [], is_installed)
+    spec, file = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+    # A file that only its path leads to has no specification.
+    places = _places(spec) if spec is not None else [file] if file else []
+    _check(target, str(name), places, is_installed)
 
 
 def _check(target: str, name: str, places: list[str], is_installed: IsInstalled) -> None:
