@@ -68,11 +68,20 @@ def make_agent(
     model = _options_of(name, full.get("kind"))
     if not (isinstance(model, type) and issubclass(model, AgentOptions)):
         return agent
-    how = MODEL if full.get("cassette") else str(full.get("capture") or model.usual_capture)
+    how = capture_of(full)
     if how == NONE:
         return agent
     options = read_options(model, name, full)
     return agent if how == AUTO and not options.runs_here else _captured(how, agent, setup, options)
+
+
+def capture_of(config: Mapping[str, Any]) -> str:
+    """The capture of an agent with this configuration: the one that it names, or the usual one of its kind."""
+    if config.get("cassette"):
+        return MODEL
+    model = options_model(str(config.get("kind", "")))
+    usual = model.usual_capture if isinstance(model, type) and issubclass(model, AgentOptions) else NONE
+    return str(config.get("capture") or usual)
 
 
 def _captured(how: str, agent: Agent, setup: AgentSetup, options: AgentOptions) -> Agent:

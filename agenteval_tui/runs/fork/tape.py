@@ -17,6 +17,7 @@ from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.options import AUTO, MODEL
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
+from agenteval_tui.agents.registry import capture_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.model import ForkOrigin
@@ -31,8 +32,7 @@ _CAPTURES = (MODEL, AUTO)
 def answers_before(store: Store, row: RunRow, agent: AgentPlan) -> Mapping[int, int]:
     """By message of the run's transcript that is a model's answer: how many answers of the tape stand before it. {}:
     the run has no tape, its agent's requests are not captured, or the tape can't tell."""
-    captured = agent.config.get("capture") in _CAPTURES or agent.config.get("cassette") is not None
-    if not captured or not store.tape(row.recorded):
+    if capture_of(agent.config) not in _CAPTURES or not store.tape(row.recorded):
         return {}
     answered = _answered(tape_of(store, row))
     retold, transcript = transcript_of(answered), store.transcript(row.id)

@@ -55,8 +55,8 @@ if __name__ == "__main__":
 SUITE = """
 name: Parts
 agents:
-  function: {{kind: python, callable: "app.py:answer", capture: {capture}, env: {env}}}
-  program: {{kind: command, command: ["{python}", app.py, "{{{{prompt}}}}"], capture: {capture}, env: {env}}}
+  function: {{kind: python, callable: "app.py:answer", {capture}env: {env}}}
+  program: {{kind: command, command: ["{python}", app.py, "{{{{prompt}}}}"], {capture}env: {env}}}
   chat:
     kind: openai
     base_url: {url}
@@ -131,7 +131,11 @@ def recorded(folder: Path, store: Store, model: Model, agent: str, capture: str 
     (folder / "app.py").write_text(PROGRAM, encoding="utf-8")
     environment = json.dumps({"OPENAI_BASE_URL": model.url, **env})
     suite = SUITE.format(
-        agent=agent, url=model.url, capture=capture, env=environment, python=os.environ.get("PYTHON", "python3")
+        agent=agent,
+        url=model.url,
+        capture=f"capture: {capture}, " if capture else "",
+        env=environment,
+        python=os.environ.get("PYTHON", "python3"),
     )
     (folder / "t.suite.yaml").write_text(suite, encoding="utf-8")
     plan = make_plan([load_suite(folder / "t.suite.yaml")], PlanOptions(trust=True), user_agents={})
@@ -144,7 +148,11 @@ def recorded(folder: Path, store: Store, model: Model, agent: str, capture: str 
 @pytest.mark.sweep("agent")
 @pytest.mark.parametrize(
     ("agent", "capture"),
-    [("function", "model"), ("function", "auto"), ("program", "model"), ("program", "auto"), ("chat", "none")],
+    [
+        *(("function", capture) for capture in ("model", "auto", "")),
+        *(("program", capture) for capture in ("model", "auto", "")),
+        ("chat", ""),
+    ],
 )
 def test_no_server_is_asked_for_what_stands_before_a_step(
     tmp_path: Path, model: Model, agent: str, capture: str
