@@ -12,6 +12,7 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.formats.documents.listings import (
     ListedPrice,
     ListedPrices,
@@ -103,7 +104,7 @@ def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) ->
         f"{done.unchanged} unchanged"
     )
     if done.yours:
-        names = ", ".join(one_line(name, 60) for name in done.yours[:3]) + (", ..." if len(done.yours) > 3 else "")
+        names = abridged([one_line(name, 60) for name in done.yours], 3)
         out.line(f"kept your own price for {count(len(done.yours), 'model')}: {names}")
     if done.kept:
         out.line(f"kept {count(done.kept, 'model')} from earlier updates that this list does not have")

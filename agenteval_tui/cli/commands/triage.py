@@ -19,6 +19,7 @@ from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import Until
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.ids import now_ms
@@ -84,57 +85,21 @@ def command(
             return _list(invocation, store, execution, as_json)
     if decision is None:
         raise click.UsageError(f"give a decision about {cause}: {', '.join(_CHOICES)}")
-    with invocation.store() as store:
-        return _decide(
-            invocation,
-            store,
-            cause=cause,
-            decision=decision,
-            note=note,
-            until_ms=until_ms,
-            who=who,
-            execution=execution,
-            passed=passed,
-            as_json=as_json,
-        )
-
-
-def _decide(
-    invocation: Invocation,
-    store: Store,
-    cause: str,
-    decision: str,
-    note: str,
-    until_ms: int | None,
-    who: str,
-    execution: str | None,
-    passed: bool,
-    as_json: bool,
-) -> int:
     out = invocation.out
-    decided = triage.decisions_by_signature(store)
-    if decision == "reopen":
-        signature = triage.signature_of(list(decided), cause)
-        triage.reopen(store, signature)
-        if as_json:
-            out.json(Triage(decisions=()))
-        else:
-            rest = (
-                " Its quarantines stay: `agenteval quarantine`." if decided[signature].decision == "quarantine" else ""
-            )
-            out.line(f"open again: {one_line(_title(signature), 200)}.{rest}")
-        return 0
-    causes, group = _find_cause(invocation.references(store), execution, cause)
-    done = decide(
-        store,
-        group,
-        decision,
-        note=note,
-        who=who or current_user(),
-        until_ms=until_ms,
-        passed=passed,
-        execution_id=causes.scope.execution_id,
-    )
+    with invocation.store() as store:
+        if decision == "reopen":
+            return _reopen(out, store, cause, as_json=as_json)
+        causes, group = _find_cause(invocation.references(store), execution, cause)
+        done = decide(
+            store,
+            group,
+            decision,
+            note=note,
+            who=who or current_user(),
+            until_ms=until_ms,
+            passed=passed,
+            execution_id=causes.scope.execution_id,
+        )
     if as_json:
         out.json(Triage(decisions=(decided_cause(done.decision, group.title, done=done.said),)))
         return 0
@@ -142,6 +107,19 @@ def _decide(
     out.line(f"{done.said}{f': {one_line(note, 200)}' if note else ''}")
     if decision == "fix":
         out.line((f"agenteval open {group.address()}{invocation.db_option}", "dim"))
+    return 0
+
+
+def _reopen(out: Output, store: Store, cause: str, *, as_json: bool) -> int:
+    decided = triage.decisions_by_signature(store)
+    signature = triage.signature_of(list(decided), cause)
+    triage.reopen(store, signature)
+    if as_json:
+        out.json(Triage(decisions=()))
+        return 0
+    # The quarantines may have other reasons by now: who reopens a cause looks at them.
+    rest = " Its quarantines stay: `agenteval quarantine`." if decided[signature].decision == "quarantine" else ""
+    out.line(f"open again: {one_line(_title(signature), 200)}.{rest}")
     return 0
 
 
