@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.judge_repeatability import respondents_for
@@ -40,14 +41,14 @@ from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
+from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.formats.documents.grade import GradedExecution, GradedRun, GradingSummary
 from agenteval_tui.formats.given_transcript import GivenRun, given_runs
 from agenteval_tui.formats.import_file import open_source
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.grade import grade, not_made
-from agenteval_tui.grading.remote_requests import Reply
-from agenteval_tui.grading.results import CriterionResult, Outcome
+from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
@@ -57,7 +58,6 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.trust_check import check_asking
-from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.model import OUTCOMES
 
@@ -132,11 +132,10 @@ def command(
         if criteria_file is None:
             raise click.UsageError("a transcript from a file has no test: name the criteria with --criteria FILE")
         specs = _read_criteria(invocation, criteria_file)
-        ask = _asking(invocation, {"": specs}, judge, trust)
+        grader = _Grader(specs, named_values, _asking(invocation, {"": specs}, judge, trust))
         path = transcript_file or lines_file
         assert path is not None
-        return _grade_given(invocation, specs, path, named_values, as_json, ask, by_line=transcript_file is None)
-    asking = (judge, trust)
+        return _grade_given(invocation, grader, path, as_json=as_json, by_line=transcript_file is None)
     return _grade_stored(
         invocation,
         suites,
@@ -147,7 +146,8 @@ def command(
         variables=named_values,
         save=save,
         as_json=as_json,
-        asked=asking,
+        judge=judge,
+        trust=trust,
     )
 
 
@@ -184,13 +184,21 @@ def _asking(
     return lambda cases: run_to_end(all_of(cases))
 
 
-def _replies(
-    ask: Ask | None, specs: Sequence[CriterionSpec], transcript: Transcript, variables: Mapping[str, Any]
-) -> Mapping[str, Reply] | None:
-    if ask is None or transcript.error is not None:
-        return None
+class _Grader(Struct, frozen=True):
+    """Grades given transcripts: the criteria, values for them, and how judges are asked (None: they are not)."""
 
-    return ask([JudgeRequestGroup("", tuple(specs), transcript, variables)])[0].replies
+    specs: Sequence[CriterionSpec]
+    variables: Mapping[str, Any]
+    ask: Ask | None
+
+    def grade(self, run: GivenRun) -> Verdict:
+        """The verdict on a transcript. What was named with `--var` comes before what its file says."""
+        variables = {**run.variables, **self.variables}
+        replies = None
+        # A run that broke off is in error, whatever a judge would say of what there is of it.
+        if self.ask is not None and run.transcript.error is None:
+            replies = self.ask([JudgeRequestGroup("", tuple(self.specs), run.transcript, variables)])[0].replies
+        return grade(run.transcript, self.specs, variables, replies=replies)
 
 
 def _variable(given: str) -> tuple[str, str]:
@@ -219,28 +227,16 @@ def _file_or_stdin(invocation: Invocation, path: Path, what: str) -> Iterator[tu
         yield file, NAME
 
 
-def _grade_given(
-    invocation: Invocation,
-    specs: Sequence[CriterionSpec],
-    path: Path,
-    variables: Mapping[str, Any],
-    as_json: bool,
-    ask: Ask | None,
-    by_line: bool,
-) -> int:
+def _grade_given(invocation: Invocation, grader: _Grader, path: Path, *, as_json: bool, by_line: bool) -> int:
     what = "transcripts, one per line" if by_line else "a transcript"
     with _file_or_stdin(invocation, path, what) as (file, name), _open_named(file, name) as source:
         runs = given_runs(source, name, by_line=by_line)
         # Two are enough to know whether there are several; the file may be larger than what fits into memory.
         first = list(islice(runs, 2))
-        for run in first if len(first) == 1 else ():
-            _print_notes(invocation, run)
         if len(first) == 1 and not by_line:
-            run = first[0]
-            return _grade_one(invocation.out, specs, run.transcript, {**run.variables, **variables}, as_json, ask)
-        return _grade_several(
-            invocation, specs, runs=chain(first, runs), variables=variables, as_json=as_json, ask=ask, name=name
-        )
+            _print_notes(invocation, first[0])
+            return _grade_one(invocation.out, grader.grade(first[0]), as_json=as_json)
+        return _grade_several(invocation, grader, chain(first, runs), as_json=as_json, name=name)
 
 
 @contextmanager
@@ -260,15 +256,7 @@ def _print_notes(invocation: Invocation, run: GivenRun) -> None:
         invocation.note(f"{where}{one_line(note)}")
 
 
-def _grade_one(
-    out: Output,
-    specs: Sequence[CriterionSpec],
-    transcript: Transcript,
-    variables: Mapping[str, Any],
-    as_json: bool,
-    ask: Ask | None,
-) -> int:
-    verdict = grade(transcript, specs, variables, replies=_replies(ask, specs, transcript, variables))
+def _grade_one(out: Output, verdict: Verdict, *, as_json: bool) -> int:
     if as_json:
         out.json(_results(verdict.results))
     else:
@@ -284,21 +272,12 @@ def _grade_one(
 
 
 def _grade_several(
-    invocation: Invocation,
-    specs: Sequence[CriterionSpec],
-    runs: Iterable[GivenRun],
-    variables: Mapping[str, Any],
-    as_json: bool,
-    ask: Ask | None,
-    name: str,
+    invocation: Invocation, grader: _Grader, runs: Iterable[GivenRun], *, as_json: bool, name: str
 ) -> int:
     counts: Counter[str] = Counter()
     for run in runs:
         _print_notes(invocation, run)
-        run_variables = {**run.variables, **variables}
-        verdict = grade(
-            run.transcript, specs, run_variables, replies=_replies(ask, specs, run.transcript, run_variables)
-        )
+        verdict = grader.grade(run)
         outcome = str(verdict.outcome)
         counts[outcome] += 1
         if as_json:
@@ -330,7 +309,8 @@ def _grade_stored(
     variables: Mapping[str, Any],
     save: bool,
     as_json: bool,
-    asked: tuple[str | None, bool],
+    judge: str | None,
+    trust: bool,
 ) -> int:
     with invocation.store(to_look=not save) as store:
         rules = None
@@ -351,7 +331,7 @@ def _grade_stored(
         for run in rows:
             rules_of_run = find(run)
             specs.setdefault(run.suite_key, []).extend(rules_of_run.specs if rules_of_run is not None else ())
-        ask = _asking(invocation, specs, *asked, store)
+        ask = _asking(invocation, specs, judge, trust, store)
         for regraded, transcript in regrade(store, rows, find, ask):
             done.append(regraded)
             if save:
@@ -359,7 +339,7 @@ def _grade_stored(
             if not as_json:
                 _print_run(invocation.out, regraded)
         if not done:
-            names = ", ".join(list(dict.fromkeys(regraded.test_id for regraded in all_runs))[:8])
+            names = abridged(list(dict.fromkeys(run.test_id for run in all_runs)), 8)
             raise AgentevalError(
                 "no stored run matches these criteria",
                 where=f"execution {row.id}",
