@@ -104,6 +104,7 @@ def _find(store: Store, reference: str, suite: str | None) -> Versions:
     key, _, test_id = tests[0]
     names = store.read(lambda connection: criteria_of_test(connection, key, test_id))
     listed = ", ".join(f"{number} {name}" for number, name in enumerate(names, 1)) or "it has none"
+    # Asked last: the names to choose from are those of the test that was meant.
     if not slash or not criterion:
         raise AgentevalError(f"name a criterion of {test_id}", fix=f"{test_id}/NAME, one of: {listed}")
     return versions(store, key, test_id, names[criterion_place(names, criterion, f"test {test_id}")])

@@ -54,6 +54,7 @@ def command(invocation: Invocation, what: str, file: Path, format_name: str, for
     WHAT is an execution or a run, by its id or a part of it, or a test by its id (its newest run); `last`, the default,
     is the newest execution. For a format of tests, it is a suite's file.
     """
+    # The format says what WHAT is: a suite's file, or something in the history.
     suite_exporter = suite_exporter_named(format_name)
     if suite_exporter is not None:
         return _tests(invocation, what, file, suite_exporter, force)

@@ -150,6 +150,7 @@ def put_comment(text: str, number: int, environment: Mapping[str, str] = os.envi
 
 
 def _own_comments(client: Any, address: str, mark: str) -> Iterator[int]:
+    # A comment of ours may be old: it is looked for from the first one on, and not among the newest.
     for page in range(1, _PAGES + 1):
         answer = client.get(address, params={"per_page": 100, "page": page})
         _check(answer)

@@ -67,6 +67,7 @@ class DerivedGrader:
     def _spec(self, criterion: Mapping[str, Any]) -> CriterionSpec:
         key = json.dumps(criterion, sort_keys=True, default=str)
         if key not in self._specs:
+            # Criteria of single runs are never met again: a large file would keep them all.
             if len(self._specs) > 10_000:
                 self._specs.clear()
             self._specs[key] = CriterionSpec(

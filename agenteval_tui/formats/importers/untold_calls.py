@@ -185,6 +185,7 @@ def _place_of(transcript: Transcript, after: int) -> int:
         while at < len(messages) and messages[at].role == "tool":
             at += 1
         return at
+    # No call is known to come before it: so it goes before the first one, which may depend on it.
     calling = next((at for at, message in enumerate(messages) if message.tool_calls), None)
     if calling is not None and after == 0:
         return calling

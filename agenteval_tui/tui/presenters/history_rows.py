@@ -67,6 +67,7 @@ class PagedRows(Generic[Row]):
         """The rows of a page, as far as they are still there, and what people left on them."""
         self._pages[page] = ({row.rowid: row for row in rows}, notes)
         self._pages.move_to_end(page)
+        # What a row begins with depends on the row above, which may have come with this page.
         self._drawn.clear()
         while len(self._pages) > PAGES_KEPT:
             self._pages.popitem(last=False)

@@ -93,6 +93,7 @@ class RunGrid:
             return
         now = (run.status, run.attempt > 1, run.cached)
         before = self._known.get(run_id)
+        # Most events of a run change none of its signs.
         if before == now:
             return
         self._known[run_id] = now

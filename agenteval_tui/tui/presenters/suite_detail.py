@@ -239,6 +239,7 @@ def _reason(failure: Failure, width: int) -> list[Line]:
         ]
         first: tuple[Cell, ...] = ((" ", ""),) * 2 if lines else (sign, (" ", ""))
         rows: list[Line] = [(*(first if not at else ((" ", ""),) * 2), *line) for at, line in enumerate(wrapped)]
+        # Without a criterion above it, the sentence itself says how often.
         if not lines and rows:
             rows[0] = spread(rows[0], ((often, "failed"),), width)
         return lines + rows

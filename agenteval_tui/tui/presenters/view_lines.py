@@ -105,6 +105,7 @@ def wrapped(words: Text, width: int, indent: int = 0, hang: int = 0) -> list[Lin
         room -= min(len(part), room)
     whole = "".join(part for part, _ in spans)
     space = " " * min(indent, max(width - 8, 0))
+    # Nearly all texts fit into their line, and need not be broken.
     if "\n" not in whole and len(space) + cell_len(whole) <= width and len(whole) < LONGEST:
         return [((space, ""), *spans) if space else tuple(spans)]
     room = max(width - len(space), 1)
@@ -226,6 +227,7 @@ class TableRows:
         space = max(width - width_of(start), 0)
         room = list(self._least)
         others = space - _BETWEEN * (len(room) - 1) - _LEAST
+        # The widest gives way first, a cell at a time: figures stay whole as long as names can be cut.
         while sum(room) > others and max(room) > _LEAST - _BETWEEN:
             room[room.index(max(room))] -= 1
         room[self._widest] = max(space - sum(room) - _BETWEEN * (len(room) - 1), 1)
