@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ class Conversation:
         self._given = [(message.get("role"), message.get("content") or "") for message in messages]
         self._items: list[Item] = []
         self._told: list[Item] = []  # of the items, those that were told, in this order
+        # A run may have thousands of calls: what no piece has changed since it was told is not looked at again.
+        self._unchanged = 0  # so many of the first items
+        self._by_key: dict[tuple[str, str], list[Item]] = {}  # the items by what `_same_id` compares
+        self._event_ids: set[object] = set()  # of the calls in events
+        self._call_ids: set[object] = set()  # of these, and of the calls that were told
         self._totals: Any = []  # (what it is of, the figures)
         self._notes: list[Event] = []
         self._said_notes: set[tuple[str, str]] = set()
@@ -45,6 +51,7 @@ class Conversation:
         self._more: list[str] = []  # what its text has grown by
         self._more_told = 0  # this many of these were told
         self._agent: str | None = None  # the name that was told last
+        self._is_provisional = False  # whether an item has an id that does not last
 
     @property
     def acts(self) -> bool:
@@ -71,8 +78,9 @@ class Conversation:
         if item is None:
             item = _message("assistant", key, agent)
             item["live"] = True
-            self._items.append(item)
+            self._add(item)
         item[what] += text
+        self._changed(item)
 
     def event(self, event: Event) -> None:
         """An event as the agent gave it."""
@@ -85,20 +93,52 @@ class Conversation:
         self._usage_given = self._usage_given or kind == "usage"
         self._done = self._done or kind in ("done", "error")
         self._items.append({"role": "event", "event": event, "closed": True})
+        if kind == "tool_call" and isinstance(event.get("id"), str):
+            self._event_ids.add(event["id"])
+            self._call_ids.add(event["id"])
 
     def one(self, message: Message) -> None:
         """A message, or as much as there is of it: in the place of the one with its id, else a new one."""
         self.empty = False
         self._fold()
-        earlier = next((item for item in self._items if _same_id(item, message)), None)
-        if earlier is None:
+        known = {id(item): item for key in _keys(message) for item in self._by_key.get(key, ())}
+        same = [item for item in known.values() if _same_id(item, message)]
+        earlier = same[0] if same else None
+        if len(same) > 1:
+            earlier = next(item for item in self._items if any(item is entry for entry in same))
+        if earlier is None and (self._is_provisional or message.get("provisional")):
             earlier = next(
                 (item for item in self._items if _is_provisional(item, message) and _same(item, message)), None
             )
         if earlier is None:
-            self._items.append(_complete(message))
+            self._add(_complete(message))
         else:
-            _replace(earlier, message)
+            self._update(earlier, message)
+
+    def _add(self, item: Item, place: int | None = None) -> None:
+        """A new item, at its place or as the last one."""
+        at = len(self._items) if place is None else place
+        self._items.insert(at, item)
+        self._unchanged = min(self._unchanged, at)
+        self._index(item)
+
+    def _update(self, item: Item, message: Message) -> None:
+        """The same message once more."""
+        if _replace(item, message):
+            self._changed(item)
+            self._index(item)
+
+    def _index(self, item: Item) -> None:
+        self._is_provisional = self._is_provisional or bool(item.get("provisional"))
+        for key in _keys(item):
+            items = self._by_key.setdefault(key, [])
+            if not any(entry is item for entry in items):
+                items.append(item)
+
+    def _changed(self, item: Item) -> None:
+        # It is nearly always one of the last ones.
+        last = range(len(self._items) - 1, -1, -1)
+        self._unchanged = min(self._unchanged, next((n for n in last if self._items[n] is item), 0))
 
     def whole(self, messages: Sequence[Message]) -> None:
         """Messages in their order, of which some may be known: by their ids, by the ids of their calls, or, from the
@@ -128,19 +168,29 @@ class Conversation:
         at = first
         for message, item in zip(spoken, items):  # noqa: B905 - Python 3.8
             if item is None:
-                self._items.insert(at, _complete(message))
+                self._add(_complete(message), at)
                 at += 1
             else:
-                _replace(item, message)
-                at = next(n for n, entry in enumerate(self._items) if entry is item) + 1
+                self._update(item, message)
+                near = chain(range(at, len(self._items)), range(at))
+                at = next(n for n in near if self._items[n] is item) + 1
 
     def _forget_joined(self, messages: list[Message]) -> None:
         """Texts of several messages that came as one, in pieces, are the texts of these messages."""
+        live = [item for item in self._items if item.get("live") and item["id"] is None and item["text"]]
+        if not live:
+            return
         whole = "".join(message["text"] for message in messages if message["role"] == "assistant")
         texts = [message["text"].strip() for message in messages if message["role"] == "assistant"]
-        for item in [item for item in self._items if item.get("live") and item["id"] is None and item["text"]]:
+        for item in live:
             if item["text"].strip() not in texts and "".join(item["text"].split()) == "".join(whole.split()):
-                self._items = [entry for entry in self._items if entry is not item]
+                self._remove(item)
+
+    def _remove(self, item: Item) -> None:
+        self._changed(item)
+        self._items = [entry for entry in self._items if entry is not item]
+        for key in _keys(item):
+            self._by_key[key] = [entry for entry in self._by_key.get(key, ()) if entry is not item]
 
     def append(self, messages: Sequence[Message]) -> None:
         """Messages that are not known, unless by an id."""
@@ -154,7 +204,7 @@ class Conversation:
         self._fold()
         last = next((item for item in reversed(self._items) if item["role"] == "assistant"), None)
         if text and (last is None or not _equal(last["text"], text)):
-            self._items.append(_complete({"role": "assistant", "text": text}))
+            self._add(_complete({"role": "assistant", "text": text}))
 
     def ends_with(self, messages: Sequence[Message]) -> tuple[str | None, bool]:
         """Make the last message of a state, if that is an answer, the last one: (the answer that came after it and is
@@ -170,7 +220,8 @@ class Conversation:
         item = next((item for item in reversed(self._items) if _same(item, new[-1])), None)
         if item is None or item["role"] != "assistant" or not new[-1]["text"]:
             return None, True
-        self._items = [*(entry for entry in self._items if entry is not item), item]
+        self._remove(item)
+        self._add(item)
         return last["text"], True
 
     def total(self, of: object, usage: Figures, whole: bool = False) -> None:
@@ -192,21 +243,24 @@ class Conversation:
         """A call of the message with this key (which `agent` writes, if it is new); once, however often it is told."""
         self.empty = False
         self._fold()
-        known_calls = [_key(call) for item in self._items if item["role"] == "assistant" for call in item["calls"]]
-        if _key(call) in known_calls:
+        known = self._by_key.get(("call", str(call["id"])), ()) if call.get("id") else self._items
+        if any(_key(call) == _key(other) for item in known if item["role"] == "assistant" for other in item["calls"]):
             return
         item = next((item for item in self._items if item.get("id") == key), None)
         if item is None:
             item = _message("assistant", key, agent)
-            self._items.append(item)
+            self._add(item)
         item["calls"] = [*item["calls"], call]
         item["closed"] = True
+        self._changed(item)
+        self._index(item)
 
     def close(self) -> None:
         """The current message is complete; what follows starts a new one."""
         self._fold()
         if self._items:
             self._items[-1]["closed"] = True
+            self._changed(self._items[-1])
 
     def about(
         self, model: str | None = None, finish: str | None = None, outputs: dict[str, object] | None = None
@@ -252,12 +306,15 @@ class Conversation:
         # What was told can't be changed, only taken back as a whole.
         if self._stale():
             yield {"type": "restart"}
-            self._told, self._agent = [], None
+            self._told, self._agent, self._unchanged = [], None, 0
             for item in self._items:
                 item.pop("told", None)
-        for number, item in enumerate(self._items):
+            self._call_ids = self._event_ids.copy()
+        for number, item in enumerate(self._items[self._unchanged :], self._unchanged):
             sure = end or item["closed"] or number < len(self._items) - 1
             yield from self._tell(item, sure)
+        # More of the last one may be sure when another one follows.
+        self._unchanged = max(0, len(self._items) - 1)
         yield from self._notes
         self._notes = []
         if end:
@@ -271,13 +328,18 @@ class Conversation:
             text = "".join(self._more[: self._more_told])
             self._going_on["told"]["text"] += text
             self._going_on["text"] += "".join(self._more)
+            self._changed(self._going_on)
             self._going_on, self._more, self._more_told = None, [], 0
 
     def _stale(self) -> bool:
-        visible = [item for item in self._items if _has(item)]
-        if len(self._told) > len(visible) or any(entry is not visible[n] for n, entry in enumerate(self._told)):
+        visible = [item for item in self._items[self._unchanged :] if _has(item)]
+        # Those before were told as they are now.
+        last = (n for n in range(self._unchanged - 1, -1, -1) if "told" in self._items[n])
+        before = next((self._items[n]["told"]["at"] + 1 for n in last), 0)
+        told = self._told[before:]
+        if len(told) > len(visible) or any(entry is not visible[n] for n, entry in enumerate(told)):
             return True
-        for number, item in enumerate(self._told):
+        for number, item in enumerate(told, before):
             sent = item["told"]
             if any(not item[name].startswith(sent[name]) for name in ("text", "reasoning") if name in sent):
                 return True
@@ -298,20 +360,21 @@ class Conversation:
             if not _has(item):
                 return
             self._told.append(item)
+        at = len(self._told) - 1
         if item["role"] == "event":
             if sent is None:
-                item["told"] = {}
+                item["told"] = {"at": at}
                 yield item["event"]
             return
         if item["role"] == "tool":
             if sent is None:
-                item["told"] = {}
+                item["told"] = {"at": at}
                 yield from self._result(item)
             return
         if sent is None:
             if self._is_open(self._told[:-1]):
                 yield {"type": "message_end"}
-            sent = item["told"] = {"text": "", "reasoning": "", "calls": []}
+            sent = item["told"] = {"at": at, "text": "", "reasoning": "", "calls": []}
         if item["agent"] != self._agent:
             yield {"type": "agent", "name": item["agent"] or ""}
         sent["agent"] = self._agent = item["agent"]
@@ -322,6 +385,8 @@ class Conversation:
                 yield {"type": what, "text": more}
         for call in item["calls"][len(sent["calls"]) :] if sure else ():
             sent["calls"].append(_key(call))
+            if item["role"] == "assistant":
+                self._call_ids.add(call.get("id"))
             yield dict(call, type="tool_call")
 
     @staticmethod
@@ -337,12 +402,8 @@ class Conversation:
         return False
 
     def _result(self, item: Item) -> Iterator[Event]:
-        calls = [call for item in self._told if item["role"] == "assistant" for call in item["calls"]]
-        ids = {call.get("id") for call in calls}
-        events = [item["event"] for item in self._items if item["role"] == "event"]
-        ids |= {event.get("id") for event in events if event.get("type") == "tool_call"}
         # A result of a call that was not seen, as of an earlier turn in the memory of a graph.
-        if item["call_id"] is not None and item["call_id"] not in ids:
+        if item["call_id"] is not None and item["call_id"] not in self._call_ids:
             self.note("unmatched_result", item["name"] or item["call_id"])
             return
         result = {"type": "tool_result", "result": item["text"], "error": bool(item["error"])}
@@ -387,8 +448,10 @@ def _complete(message: Message) -> Item:
     return whole
 
 
-def _replace(item: Item, message: Message) -> None:
-    """The same message once more. The new content counts, but a summary does not remove known content."""
+def _replace(item: Item, message: Message) -> bool:
+    """The same message once more: whether it changes anything. The new content counts, but a summary does not remove
+    known content."""
+    known = dict(item)
     for name, value in message.items():
         if value is None or (name in ("text", "reasoning", "calls") and not value):
             continue
@@ -400,6 +463,7 @@ def _replace(item: Item, message: Message) -> None:
             item[name] = value  # type: ignore[literal-required]
     item["closed"] = message.get("closed", True)
     item["provisional"] = bool(item.get("provisional") and message.get("provisional"))
+    return known != item
 
 
 def _is_provisional(message: Message, other: Message) -> bool:
@@ -415,6 +479,19 @@ def _joined(calls: list[Call], more: list[Call]) -> list[Call]:
 def _key(call: Call) -> str:
     # Some frameworks have no ids: then a call is known by what it asks for.
     return call.get("id") or json.dumps([call.get("name"), call.get("arguments")], default=str, sort_keys=True)
+
+
+def _keys(message: Message) -> Iterator[tuple[str, str]]:
+    """What a message has in common with each that `_same_id` takes for the same."""
+    if message["role"] == "tool":
+        if message.get("call_id") is not None:
+            yield "tool", str(message["call_id"])
+    elif message["role"] == "assistant":
+        if message.get("id") is not None:
+            yield "id", str(message["id"])
+        for call in message.get("calls", ()):
+            if call.get("id") is not None:
+                yield "call", str(call["id"])
 
 
 def _same_id(message: Message, other: Message) -> bool:

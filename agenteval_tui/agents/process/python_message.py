@@ -56,8 +56,9 @@ class Message(TypedDict, total=False):
 
 
 class Told(TypedDict, total=False):
-    """What was told of a message of the assistant: its calls by their keys."""
+    """What was told of a message of the assistant: its calls by their keys. `at`: as which of what was told."""
 
+    at: int
     text: str
     reasoning: str
     calls: list[str]
