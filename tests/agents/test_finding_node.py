@@ -198,9 +198,16 @@ def test_which_agents_are_exported(tmp_path: Path, line: str, names: list[str] |
 def test_a_program_of_beeai_is_found(tmp_path: Path) -> None:
     text = "import { BeeAgent } from 'beeai-framework/agents/bee/agent';\nconst agent = new BeeAgent({});\n"
     text += "for await (const { prompt } of reader) await agent.run({ prompt });\n"
-    files = {"package.json": '{"dependencies": {"beeai-framework": "1"}}', "src/agent.ts": text}
+    # What it imports reads a line.
+    reader = "import readline from 'node:readline/promises';\nexport const ask = () => rl.question('You: ');\n"
+    files = {
+        "package.json": '{"dependencies": {"beeai-framework": "1"}}',
+        "src/agent.ts": "import { reader } from './helpers/reader.js';\n" + text,
+        "src/helpers/reader.ts": reader,
+    }
     agent = only(tmp_path, files)
-    assert (agent.sign, agent.framework, agent.line) == (Sign.PROGRAM, "BeeAI", 2)
+    assert (agent.sign, agent.framework, agent.line) == (Sign.PROGRAM, "BeeAI", 3)
+    assert agent.config["input"] == "line"
 
 
 MANAGER = (

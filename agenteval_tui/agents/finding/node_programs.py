@@ -215,7 +215,8 @@ def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
         with_imported = sources.with_imported(path)
         if any(_DRAWS.search(each.text) or WAITS.search(each.text) for each in with_imported):
             continue
-        agent = _agent(package, source, [each for each in with_imported if each.library], script)
+        asks_line = any(_asks_line(each.text) for each in with_imported)
+        agent = _agent(package, source, [each for each in with_imported if each.library], script, asks_line=asks_line)
         if agent is not None:
             agents.append(agent)
             parts.update(each.path for each in with_imported[1:])
@@ -223,8 +224,11 @@ def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
     yield from (structs.replace(agent, is_part=agent.is_part or agent.file in parts) for agent in agents)
 
 
-def _agent(package: Package, source: _Source, asking: list[_Source], script: PackageScript | None) -> FoundAgent | None:
-    """The program or the route in a source. `asking`: which sources use an SDK, of it and of those that it imports."""
+def _agent(
+    package: Package, source: _Source, asking: list[_Source], script: PackageScript | None, *, asks_line: bool
+) -> FoundAgent | None:
+    """The program or the route in a source. `asking`: which sources use an SDK, of it and of those that it imports;
+    `asks_line`: one of them reads a line."""
     path, text, asks = source.path, source.text, source.asks if source.library else None
     own = relative(path, package.folder)
     # Its own use, or another source's.
@@ -265,7 +269,7 @@ def _agent(package: Package, source: _Source, asking: list[_Source], script: Pac
         if script is not None:
             sign = Sign.SCRIPT
         # What `readline` reads counts when its line ends.
-        reads = "line" if _asks_line(text) else "text"
+        reads = "line" if asks_line else "text"
         question = node_words(text, asks_line=reads == "line")
         task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": reads}
         config = {"kind": "command", **task, "capture": "model", "answer": "model"}
