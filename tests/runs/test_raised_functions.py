@@ -45,11 +45,13 @@ agents:
     kind: openai
     model: m
     base_url: {url}
-    tools: [{{name: tool, python: "shop:tool"}}, {{name: other, python: "shop:other"}}]
+    tools:
+      - {{name: tool, python: "shop:tool", timeout: 200}}
+      - {{name: other, python: "shop:other", timeout: 200}}
 tests:
   - id: order
     prompt: Where is it?
-    state: {{orders: {{python: "shop:count"}}}}
+    state: {{orders: {{python: "shop:count", timeout: 200}}}}
     after: ["shop:end"]
     criteria:
       - name: Judged
