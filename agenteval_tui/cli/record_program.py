@@ -65,6 +65,7 @@ from agenteval_tui.runs.tapes import tape_of
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
+from agenteval_tui.transcripts.observed import ASKED_PAST
 from agenteval_tui.views.cost import judges_view
 from agenteval_tui.views.execution import ended_view, next_view
 from agenteval_tui.views.model_request import changes_text
@@ -373,7 +374,7 @@ def _report(
     if not requests:
         out.line(("no request arrived: ", "warn"), NOTHING_SEEN.what)
     for note in recording.transcript.notes:
-        if note.code == "unrecorded":
+        if note.code in ("unrecorded", ASKED_PAST):
             out.line((one_line(note.said, 200), "warn"))
     if recording.continued:
         kept_answers = f"{count(recording.continued, 'answer')} kept from a recording that was cut off"

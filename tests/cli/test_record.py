@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,6 +225,23 @@ def test_what_cost_almost_nothing_is_not_said_to_be_free(cli: Any, model: Any, m
     with serving(lambda _: Answer(body=json.dumps({**said, "usage": usage}))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         assert "1 request, 0 tool calls, < $0.0001" in cli("record", *agent()).out
+
+
+PAST = """
+import http from 'node:http';
+class Own extends http.Agent {}
+const headers = { authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+const asked = http.request('MODEL/chat/completions', { method: 'POST', headers, agent: new Own() });
+asked.on('response', (response) => response.resume());
+asked.end(JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] }));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
+def test_what_a_program_for_node_asked_past_the_proxy_is_said(cli: Any, model: Any, tmp_path: Path) -> None:
+    (tmp_path / "past.mjs").write_text(PAST.replace("MODEL", model.url), "utf-8")
+    out = cli("record", "--", "node", "past.mjs").out
+    assert "asked past the proxy: " + model.url.split("/")[2] in out
 
 
 def test_live_after_a_miss_adds_to_the_cassette(cli: Any, model: Any) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import find_program
+from agenteval_tui.agents.process.node_report import NodePrograms
 from agenteval_tui.agents.process.orphans import ends_with_us, is_over, marked
 from agenteval_tui.agents.process.process_tree import Process, descendants, living
 from agenteval_tui.agents.recording.providers import environment
@@ -47,9 +48,12 @@ async def run_program(
     program = find_program(argv[0], cwd, env)
     proxy = Proxy(upstreams)
     await proxy.start(port)
+    node = NodePrograms(cwd)
     try:
-        variables, mark = marked({**env, **environment(proxy.open(session), upstreams, env)})
-        with _InterruptsIgnored():
+        with node.of_run() as report, _InterruptsIgnored():
+            variables, mark = marked(
+                {**env, **environment(proxy.open(session), upstreams, env), **node.variables(report)}
+            )
             try:
                 stdin = PIPE if input_data is not None else None if reads else DEVNULL
                 process = await asyncio.create_subprocess_exec(
@@ -74,6 +78,7 @@ async def run_program(
                     await _ended(process)
                 finally:
                     is_over("tree", process.pid)
+                    session.asked_past = report.of("past")
     finally:
         await proxy.close()
 

@@ -16,6 +16,7 @@ from agenteval_tui.agents.recording.protocols import error_answer, used_by
 from agenteval_tui.agents.request_bound import cost_at_most, size_of
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.model import Note, Usage
+from agenteval_tui.transcripts.observed import ASKED_PAST
 
 MISSING = 404
 """The status of a request that is not in the cassette: clients do not ask again after it."""
@@ -85,6 +86,8 @@ class Session:
         self.has_stepped_aside = False
         """Whether the program asked a server by itself, because the proxy could not reach it."""
         self.missed: dict[str, int] = {}
+        self.asked_past: tuple[str, ...] = ()
+        """The servers that the program says to have asked past the proxy."""
         """How many messages of MCP servers (by name) did not reach the recording."""
         self._answers = answers
         self.on_miss = on_miss
@@ -127,13 +130,12 @@ class Session:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What the run must say of its recording."""
-        return tuple(
-            [
-                Note("unrecorded", f"{count(many, 'message')} of {server}")
-                for server, many in self.missed.items()
-                if many
-            ]
-        )
+        missed = [
+            Note("unrecorded", f"{count(many, 'message')} of {server}") for server, many in self.missed.items() if many
+        ]
+        if self.asked_past:
+            missed.append(Note(ASKED_PAST, ", ".join(self.asked_past)))
+        return tuple(missed)
 
     def begin(self, question: Question) -> OpenExchange:
         """Add a new request."""
