@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import about_dollars, count, dollars
 from agenteval_tui.core.phrasing import abridged
@@ -67,13 +68,13 @@ def change_text(change: CodeChange, folder: Path) -> Text:
 
 def change_lines(change: CodeChange, folder: Path) -> tuple[Text, ...]:
     """The change, and a line for each way in which runs of a test differ now from the recorded ones."""
-    alike: dict[tuple[object, ...], list[RunChange]] = {}
-    for run in change.runs:
-        if run.effect != "unchanged":
-            where = (EFFECTS_SHOWN.index(run.effect), run.suite, run.test, run.row_key, run.variation)
-            alike.setdefault((*where, run.criterion, run.reason), []).append(run)
-    ways = sorted(alike.items(), key=lambda way: str(way[0][0]))
-    lines = [run_text(runs[0], len(runs)) for _, runs in ways[:_LISTED]]
+    alike = grouped(
+        ((run.effect, run.suite, run.test, run.row_key, run.variation, run.criterion, run.reason), run)
+        for run in change.runs
+        if run.effect != "unchanged"
+    )
+    ways = sorted(alike.values(), key=lambda runs: EFFECTS_SHOWN.index(runs[0].effect))
+    lines = [run_text(runs[0], len(runs)) for runs in ways[:_LISTED]]
     more = len(ways) - _LISTED
     return (change_text(change, folder), *lines, *(((f"  and {more:,} more", "dim"),),) * (more > 0))
 

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -18,6 +19,7 @@ from agenteval_tui.analysis.summary import ExecutionFigures, TestFigures, execut
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.core import numbers
 from agenteval_tui.core.document import extended
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence
@@ -149,19 +151,9 @@ class ReportFigures(Struct, frozen=True):
     @property
     def failures(self) -> list[list[RunRow]]:
         """The same, with repetitions of a test together that did not pass for the same reason."""
-        alike: dict[tuple[object, ...], list[RunRow]] = {}
-        for run in self.bad_runs:
-            key = (
-                run.status,
-                run.suite_key,
-                run.test_id,
-                run.variation,
-                run.row,
-                run.row_key,
-                run.why,
-                run.error_message,
-            )
-            alike.setdefault(key, []).append(run)
+        test = attrgetter("suite_key", "test_id", "variation", "row", "row_key")
+        reason = attrgetter("status", "why", "error_message")
+        alike = grouped(((*test(run), *reason(run)), run) for run in self.bad_runs)
         return list(alike.values())
 
     def excuse(self, run: RunRow) -> str:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.core.document import extended
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.transcripts.model import CallStatus, Message, Note, ToolCall, Transcript, message_place
 from agenteval_tui.transcripts.model_request import ModelRequests
 
@@ -34,9 +35,10 @@ def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> T
     started before it, at the latest before the final answer."""
     if not untold:
         return transcript
-    added: dict[int, list[UntoldCall]] = {}  # by the message that they go before
-    for call in sorted(untold, key=lambda untold_call: untold_call.after):
-        added.setdefault(_place_of(transcript, call.after), []).append(call)
+    # By the message that they go before.
+    added = grouped(
+        (_place_of(transcript, call.after), call) for call in sorted(untold, key=lambda untold_call: untold_call.after)
+    )
     numbers = _numbers(transcript, added)
     messages: list[Message] = []
     places: list[int] = []

@@ -8,12 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import short_duration
 from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import TOLD_BY_AGENT
-from agenteval_tui.transcripts.request_changes import RequestChange
 from agenteval_tui.transcripts.sight import losses
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -90,9 +90,7 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
         for block in _remarks(transcript):
             yield 0, block
     # Of all messages, also those before `first`: what these called is not left over.
-    called: set[int] = set()
-    for index in range(len(messages)):
-        called.update(messages[index].tool_calls)
+    called = {number for message in messages for number in message.tool_calls}
     attached = sum(len(message.attachments) for message in messages[:first])
     for index in range(first, len(messages)):
         message = messages[index]
@@ -130,12 +128,14 @@ def blocks_of(transcript: Transcript, first: int = 0) -> Iterator[tuple[int, Blo
 
 def _losses(transcript: Transcript) -> dict[int, Block]:
     """Before each answer, what the model saw before and not any more."""
-    changes: dict[int, list[RequestChange]] = {}
     requests = transcript.requests
-    for number, change in losses(requests) if requests is not None else ():
-        answer = requests.references[number - 1].answer if requests is not None else None
-        if answer is not None:
-            changes.setdefault(answer, []).append(change)
+    if requests is None:
+        return {}
+    changes = grouped(
+        (answer, change)
+        for number, change in losses(requests)
+        if (answer := requests.references[number - 1].answer) is not None
+    )
     return {
         answer: Block(
             ("sight", answer), "unseen", "review", "review", None, text=changes_text(lost), sign="!", is_step=False
