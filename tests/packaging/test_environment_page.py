@@ -41,6 +41,7 @@ NOT_VARIABLES = frozenset(
         *("MODULE_NOT_FOUND", "ERR_MODULE_NOT_FOUND", "SOURCE"),  # Node's codes, and a mark in code for Node
         "LLM",  # how classes that adapt a model are called
         "PRODUCTION",  # a value of LITELLM_MODE
+        "HTTP_X_AGENTEVAL_RUN",  # a header, as WSGI names it
         *("PYTHONUTF8",),  # set for the app that `serve` starts
     )
 )
