@@ -643,8 +643,10 @@ def test_the_route_that_takes_a_message_and_routes_by_place(tmp_path: Path) -> N
     assert agent.config["body"] == {"messages": "{{ messages }}"}
 
 
-def test_a_model_server_without_its_key(tmp_path: Path) -> None:
-    text = "OPENAI_API_KEY=sk-not-to-be-seen\nOPENAI_BASE_URL=http://localhost:11434/v1\nOPENAI_MODEL=qwen3:8b\n"
+@pytest.mark.parametrize("provider", ["", "ollama:"])
+def test_a_model_server_without_its_key(tmp_path: Path, provider: str) -> None:
+    text = "OPENAI_API_KEY=sk-not-to-be-seen\nOPENAI_BASE_URL=http://localhost:11434/v1\n"
+    text += f"OPENAI_MODEL={provider}qwen3:8b\n"
     agent = only(tmp_path, {".env": text})
     assert agent.config == {"kind": "openai", "base_url": "http://localhost:11434/v1", "model": "qwen3:8b"}
     assert "sk-not" not in repr(agent)

@@ -258,6 +258,10 @@ _ADDRESS = re.compile(
 )
 _MODEL = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*MODEL(?:_NAME)?)\s*=\s*[\"']?([\w./:@-]+)")
 _OTHER_ADDRESS = re.compile("ANTHROPIC|LANG|OTEL|AZURE|SEARCH|GEMINI")
+_PROVIDER = re.compile(
+    "^(?:anthropic|azure(?:_openai)?|fireworks|google_genai|groq|mistralai|ollama|openai|together|watsonx|xai):"
+)
+"""What frameworks want before the model's name, and its server does not know; `llama3:8b` is a name."""
 _OTHER_MODEL = re.compile("EMBED|RERANK|WHISPER|TTS")
 _IMAGES = {
     "ollama/ollama": 11434,
@@ -275,7 +279,7 @@ def of_env(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
         if (match := _ADDRESS.match(text)) and not address and not _OTHER_ADDRESS.search(match[1]):
             address, line = match[2], number
         if (match := _MODEL.match(text)) and not model and not _OTHER_MODEL.search(match[1]):
-            model = match[2]
+            model = _PROVIDER.sub("", match[2], count=1)
     if address and model:
         yield _server(files, path, line, address, model, address)
 
