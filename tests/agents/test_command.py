@@ -274,6 +274,7 @@ async def test_a_key_that_a_program_misses(run_agent: Run, tmp_path: Path, code:
     [
         ("print('Ready.'); input('Which model? [m]: ')", "Which model? [m]:"),
         ("print('Hello'); input('you> ')", "you>"),
+        ("print('Hello'); input('\\x1b[1G\\x1b[0JUser: \\x1b[7G')", "User:"),  # as readline writes it for a terminal
         ("print('Which model? [m]:'); sys.exit(1)", ""),
         ("print('<b>bold</b>', end=''); sys.exit(1)", ""),
     ],

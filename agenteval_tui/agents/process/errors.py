@@ -12,6 +12,7 @@ from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
 _LONGEST_TAIL = 400
+_SEQUENCE = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")  # that moves the cursor of a terminal, or colours
 _PROMPT = re.compile(r".*[:?]|[^<]{0,20}>", re.DOTALL)
 """A line without an end that asks for one: "Your name: ", "you> ", but no "</html>"."""
 _IN_DUMP = re.compile(
@@ -62,7 +63,7 @@ def is_only_noted(stderr: str) -> bool:
 def pending_question(output: str, env: Mapping[str, str]) -> str:
     """What a program asked last on its standard output, and got no answer to, without secrets; "" where it did not ask:
     a line without an end that ends as prompts do."""
-    line = without_secrets(output, env).rpartition("\n")[2].strip()
+    line = _SEQUENCE.sub("", without_secrets(output, env).rpartition("\n")[2]).strip()
     return line[-_LONGEST_TAIL:] if _PROMPT.fullmatch(line) else ""
 
 
