@@ -241,9 +241,9 @@ class Shop:
         (folder / "shop.py").write_text(SHOP, "utf-8")
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
-            port = str(free.getsockname()[1])
+            self.port = str(free.getsockname()[1])
         program = "node" if is_node else sys.executable
-        suite = SUITE.replace("PROGRAM", program).replace("SERVER", self.file.name).replace("PORT", port)
+        suite = SUITE.replace("PROGRAM", program).replace("SERVER", self.file.name).replace("PORT", self.port)
         (folder / "shop.suite.yaml").write_text(suite, "utf-8")
 
     def plan(self) -> Plan:
@@ -328,6 +328,44 @@ async def test_a_server_that_asks_past_the_proxy_gets_no_key_after_a_save(
     shop.file.write_text(text, "utf-8")
     await shop.check()
     assert (tmp_path / "key").read_text() == "Bearer agenteval-recorded"
+
+
+@pytest.mark.parametrize("of_agent", [False, True])
+async def test_a_server_that_runs_already_is_not_asked_after_a_save(
+    model: ScriptedServer, tmp_path: Path, store: Store, of_agent: bool
+) -> None:
+    """It has its own keys, and nothing leads its requests to a recording."""
+    shop = Shop(tmp_path, store, STANDARD)
+    await shop.run()
+    suite = tmp_path / "shop.suite.yaml"
+    text = suite.read_text("utf-8").replace('/health"}}', '/health"}, reuse_existing: true}')
+    if of_agent:
+        head, _, rest = text.partition("services:\n")
+        line, _, rest = rest.partition("\n")
+        text = head + rest.replace("answer: answer}", f"answer: answer, services: {{{line.strip()}}}}}")
+    suite.write_text(text, "utf-8")
+    server = await asyncio.create_subprocess_exec(sys.executable, str(shop.file), shop.port)
+    try:
+        while not await _listens(int(shop.port)):
+            await asyncio.sleep(0.02)
+        change = await shop.check()
+        assert f"port {shop.port}" in change.error
+        assert len(model.requests) == 4
+        # For real, it is used.
+        assert [transcript.error for transcript in await shop.run()] == [None, None]
+        assert len(model.requests) == 8
+    finally:
+        server.kill()
+        await server.wait()
+
+
+async def _listens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
 
 
 async def test_a_server_of_which_nothing_is_recorded_is_not_asked_again(

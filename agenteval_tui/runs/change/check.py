@@ -28,6 +28,7 @@ from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
 from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
+from agenteval_tui.runs.change.own_servers import with_own_servers
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, Ended, Event, Graded
@@ -265,7 +266,7 @@ class CodeCheck:
             self._plan,
             execution_id=new_id(),
             title=f"after a save of {abridged(names, 1)}" if names else "again with the code of now",
-            runs=tuple(runs),
+            runs=with_own_servers(runs),
             options={"purpose": "change"},
             limits=Limits(cost=options.max_cost) if options.live else Limits(),
             kind="fork",  # counts nowhere
