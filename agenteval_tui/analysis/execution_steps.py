@@ -2,8 +2,8 @@
 
 Runs of one execution that differ are chance: the test is flaky. If no execution has such a difference, and one of them
 always passes and the next one always fails, something changed in between: a regression, which a quarantine would hide.
-Of executions with a single run each nothing else is known than their order: one step is a step, going back and forth
-is not.
+Executions with a single run each only have their order: a single change of the outcome is a step, going back and forth
+is chance.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def _finite(value: object) -> object:
 
 
 def is_ci(env: Mapping[str, str]) -> bool:
-    """Whether a service that builds runs this: nobody reads along, and nobody answers."""
+    """Whether this runs in a CI job, where no user watches the output or answers a question."""
     return env.get("CI", "").lower() not in ("", "0", "false")
 
 

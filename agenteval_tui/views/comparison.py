@@ -367,7 +367,7 @@ def _minus(figure: str) -> str:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    """What a reader must know before the figures are believed, a clause each."""
+    """What a reader must know before trusting the figures, a clause each."""
     names = comparison.suite_names if comparison.paired else {}
     words = [paired_suites_text(pair, names.get(pair.now, "")) for pair in comparison.paired]
     for side in (comparison.a, comparison.b):

@@ -354,7 +354,7 @@ def would_match_note(steps: Sequence[str]) -> str:
 
 
 def _of_form(comparison: Comparison, steps: Sequence[str], expected: str, actual: str) -> Comparison:
-    """With what would make them equal, and first the characters that differ, if people can't see that they do."""
+    """The comparison with what would make both texts equal. If the difference can't be seen, it is named first."""
     note = would_match_note(steps)
     lost, extra = _first_pieces(expected, actual)
     unseen = not (lost + extra).strip() or normalize("NFC", lost) == normalize("NFC", extra)
@@ -399,7 +399,7 @@ _BLANKS = {" ": "a space", "\n": "a line break", "\t": "a tab", "\u00a0": "a no-
 
 
 def _piece_text(text: str) -> str:
-    """A piece of text in a sentence; of what can't be seen the name."""
+    """A piece of text as a sentence quotes it; characters that can't be seen are named."""
     if text in _BLANKS:
         return _BLANKS[text]
     if text.isspace():

@@ -341,7 +341,7 @@ def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: st
 
 
 def _only(findings: Findings, folder: Path) -> FoundAgent | None:
-    """The agent that is meant where nobody can be asked. Raises `AgentevalError` if there are several."""
+    """The agent of this folder, where the user can't be asked. Raises `AgentevalError` if there are several."""
     agents = findings.agents
     whole = [agent for agent in agents if not agent.is_part]
     if len(whole) > 1:

@@ -220,7 +220,7 @@ class _Conversation:
             )
 
     def _told_calls(self, message: Mapping[str, Any], number: int) -> None:
-        """A message that is nothing but calls, as text."""
+        """Read a message whose text is a list of calls, and nothing else."""
         calls = _calls_in(content_text(message.get("content")))
         if not calls:
             self.notes.append(f"message {number + 1} has calls of tools that can't be read")
@@ -275,7 +275,7 @@ class _Conversation:
         self.messages.append(dict(message))
 
     def _readable(self, call: object) -> Mapping[str, Any]:
-        """A call of a tool as it is read; one that can't be is called by what it is, and noted."""
+        """A call of a tool in OpenAI's form. One that has no name in any form is kept as it is, with a note."""
         if isinstance(call, (dict, Mapping)):
             # OpenAI's custom tools take a text in place of arguments.
             custom = call.get("custom")
@@ -621,12 +621,12 @@ def _blocks(content: Any) -> list[Mapping[str, Any]]:
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list; [] for anything else."""
+    """The value if it is a list, else []."""
     return value if isinstance(value, list) else []
 
 
 def listed(value: Any) -> list[Any]:
-    """A list; of one value alone a list, too, and [] for nothing."""
+    """The value as a list: [value] for a single one, [] for nothing."""
     return value if isinstance(value, list) else [value] if value else []
 
 
@@ -641,7 +641,7 @@ def first_text(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
 
 
 def json_in(value: object) -> Any:
-    """A value; an object or a list that stands as JSON in a text is read."""
+    """The value; a text that is a JSON object or list is decoded."""
     try:
         return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
     except (ValueError, RecursionError):

@@ -392,7 +392,7 @@ def answered_messages(value: Any) -> list[Any]:
 
 
 def decoded(value: object) -> object:
-    """What a text of JSON says; everything else as it is."""
+    """The value of a text that is JSON; everything else as it is."""
     if isinstance(value, str) and value[:1] in ("{", "[", '"'):
         try:
             return json.loads(value)
@@ -402,7 +402,7 @@ def decoded(value: object) -> object:
 
 
 def text_of(value: Any) -> str:
-    """What an object says: its only value, or that of a telling name; else all of it as JSON."""
+    """The text of an object: the value of a usual name (`_TEXTS`), or its only value; else all of it as JSON."""
     value = decoded(value)
     if isinstance(value, Mapping):
         if (text := first_text(value, _TEXTS)) is not None:
