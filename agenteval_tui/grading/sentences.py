@@ -24,7 +24,8 @@ _MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErro
 _LINE = 300
 _WAYS_TO_OBSERVE = {
     "text_only": "give messages or events (`agenteval docs agents`), or set `capture: model`",
-    "no_calls_option": "write `tool_calls` with the path of the calls in a reply",
+    "no_calls_option": "let agenteval start its server (`services`), and its requests are recorded; or write "
+    "`tool_calls` with the path of the calls in a reply",
     "nothing_at_path": "correct `tool_calls`; if the server leaves the calls out when there are none, write "
     "`{what} || `[]``",
     "format_without_calls": "import messages or spans in its place, or record the agent (`agenteval record`)",
