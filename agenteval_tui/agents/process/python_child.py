@@ -95,6 +95,10 @@ _temporary: list[list[str]] = []
 """What imports from outside of the project left for the end of the process to remove."""
 
 
+_python_path: list[str] = []
+"""Where modules are found that are not the project's."""
+
+
 def main() -> None:
     """Answer requests until there are no more."""
     global _requests, _folder
@@ -111,6 +115,7 @@ def main() -> None:
     # Before any module of the project is imported: a handler of `logging` keeps the stream that it finds.
     _sibling("python_output").replace_streams()
     # After our own imports: a module of the project that is called `json` must not take the place of Python's.
+    _python_path[:] = sys.path
     sys.path[:0] = first
     sys.path += last
     _requests = _sibling("python_fork").Requests(requests)
@@ -242,7 +247,25 @@ def _find(target: str) -> Callable[..., object]:
 def _sibling(name: str) -> ModuleType:
     """A module beside this one, which is not on the path."""
     # `import_module` alone would look at the module's specification each time, and so copy it for each fork.
-    return _loaded(name) or importlib.import_module(_PACKAGE + "." + name)
+    return _loaded(name) or _import_own(_PACKAGE + "." + name)
+
+
+def _import_own(name: str) -> ModuleType:
+    """Import a module of ours with Python's library, whatever the project calls its own modules; `import random` in the
+    project is its own afterwards, as in a program."""
+    if not _python_path:
+        return importlib.import_module(name)
+    path, before = sys.path, set(sys.modules)
+    sys.path = list(_python_path)
+    try:
+        return importlib.import_module(name)
+    finally:
+        sys.path = path
+        places = [place for place in path if place not in _python_path]
+        for new in [each for each in set(sys.modules) - before if "." not in each]:
+            files = (place + end for place in places for end in (f"/{new}.py", f"/{new}/__init__.py"))
+            if any(map(os.path.isfile, files)):
+                del sys.modules[new]
 
 
 def _loaded(name: str) -> ModuleType | None:

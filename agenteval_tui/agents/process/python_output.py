@@ -67,7 +67,7 @@ def begin(tell: Tell) -> None:
     global _tell, _written, _pid
     _written, _tell, _pid = 0, tell, os.getpid()
     logging: Any = sys.modules.get("logging")
-    if logging is not None:
+    if hasattr(logging, "Logger"):  # a file of the project may have that name
         _watch(logging.Logger)
 
 
