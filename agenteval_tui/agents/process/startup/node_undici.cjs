@@ -9,10 +9,10 @@ const OWN = ['Agent', 'BalancedPool', 'Client', 'Pool', 'RoundRobinPool'];
 const GLOBAL = [Symbol.for('undici.globalDispatcher.2'), Symbol.for('undici.globalDispatcher.1')];
 const options = new WeakMap(); // of the dispatchers that the program made: [address, options]
 
-/** What requests go by that name no dispatcher; newer versions keep another one beside it for older ones. */
-const common = () => GLOBAL.map((name) => globalThis[name]).find(Boolean);
+/** What requests go by that name no dispatcher, of the newest version first: each keeps one for older ones beside it. */
+const commons = () => GLOBAL.map((name) => globalThis[name]).filter(Boolean);
 
-exports.common = common;
+exports.common = () => commons()[0];
 exports.goesStraight = goesStraight;
 
 /** Whether what this dispatcher sends is seen here. */
@@ -37,7 +37,7 @@ function addressOf({ origin, path, query }, made) {
  * through us. */
 function goesStraight(dispatcher) {
   const made = options.get(dispatcher);
-  if (!made) return !dispatcher || (dispatcher === common() && dispatcher.constructor.name === 'Agent');
+  if (!made) return !dispatcher || (commons().includes(dispatcher) && dispatcher.constructor.name === 'Agent');
   const { connect, factory, interceptors, socketPath, tls } = made[made.length - 1] ?? {};
   const { cert, lookup, pfx, socketPath: path } = { ...tls, ...(typeof connect === 'object' ? connect : null) };
   return ![typeof connect === 'function', factory, interceptors, socketPath, cert, lookup, pfx, path].some(Boolean);
@@ -97,7 +97,7 @@ function leadDispatch(Agent, { detour, tellPast }) {
     const made = options.get(this);
     try {
       // Those that dispatchers make for themselves pass on what is seen above them.
-      const isInner = !made && this !== common() && OWN.includes(this.constructor.name);
+      const isInner = !made && !commons().includes(this) && OWN.includes(this.constructor.name);
       if (about?.method === 'POST' && about.body && !isInner) {
         url = addressOf(about, made);
         way = detour(url);
@@ -147,8 +147,7 @@ exports.lead = function (undici, clients) {
   const { detour, tellPast } = clients;
   leadDispatch(undici.Agent, clients);
   // The copy in Node may have been first: the package sends by the agent that is there.
-  const { constructor } = undici.getGlobalDispatcher();
-  if (constructor.name === 'Agent') leadDispatch(constructor, clients);
+  for (const { constructor } of commons()) if (constructor.name === 'Agent') leadDispatch(constructor, clients);
   for (const name of OWN) {
     if (undici[name]) undici[name] = noted(undici[name]);
   }
