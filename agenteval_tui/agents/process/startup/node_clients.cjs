@@ -174,7 +174,9 @@ function isDirect(agent) {
 function optionsOf([input, more]) {
   if (typeof input === 'string') input = new URL(input);
   if (!(input instanceof URL)) return { ...input };
-  return { ...urlToHttpOptions(input), ...(typeof more === 'function' ? null : more) };
+  // By names only: by the symbols of an address, Node 18 would take the options for one, and read its path anew.
+  const ofAddress = Object.fromEntries(Object.entries(urlToHttpOptions(input)));
+  return { ...ofAddress, ...(typeof more === 'function' ? null : more) };
 }
 
 /** Where the request of these options goes at the proxy; null where it is left alone. */
