@@ -35,6 +35,7 @@ PROJECT = {
     "killed.cjs": "require('./lib/d'); console.log('loaded'); process.kill(process.pid, 'SIGKILL');",
     "bare.cjs": "console.log(require('child_process').execFileSync(process.execPath, ['main.mjs']) + '');",
     "built.cjs": "require('fs').writeFileSync('lib/made.cjs', '1'); console.log(require('./lib/made.cjs'));",
+    "cleans.cjs": "require('fs').unlinkSync(process.env.AGENTEVAL_REPORT); console.log('clean');",
     "unused.ts": "export const unused = 1;",
     "prompts/a.md": "A",
     "prompts/b.md": "B",
@@ -51,6 +52,7 @@ PROGRAMS = {
     "reads": (["node", "read.mjs"], {"read.mjs", "prompts/a.md", "prompts/b.md", "prompts/c.md"}),
     "a thread": (["node", "thread.mjs"], {"thread.mjs", "lib/c.cjs", "lib/d.js"}),
     "a program that is killed": (["node", "killed.cjs"], {"killed.cjs", "lib/d.js"}),
+    "a program that deletes what is written of it": (["node", "cleans.cjs"], set[str]()),
     "no source": (["node", "-e", "console.log(require('fs').readFileSync('prompts/a.md') + '')"], set[str]()),
     "a source that the run wrote": (["node", "built.cjs"], set[str]()),
 }

@@ -31,9 +31,15 @@ class NodeReport:
         was wanted."""
         # Not `splitlines`: a path may have other ends of lines in it. Behind the last one there is nothing, or the half
         # of a line that a process left which was killed.
-        *lines, _ = self.file.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+        *lines, _ = self._text().split("\n")
         told = [line.partition(" ") for line in lines]
         return tuple(dict.fromkeys(text for name, _, text in told if name == kind))
+
+    def _text(self) -> str:
+        try:
+            return self.file.read_bytes().decode("utf-8", "surrogateescape")
+        except OSError:  # a program that cleans the folder of temporary files took it away
+            return ""
 
 
 class NodePrograms:
@@ -62,7 +68,7 @@ class NodePrograms:
             yield report
         finally:
             self._take(report.of("read"), began)
-            Path(name).unlink()
+            Path(name).unlink(missing_ok=True)
 
     def variables(self, report: NodeReport) -> dict[str, str]:
         """Those by which the processes of a run find where to tell it."""
