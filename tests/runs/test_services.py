@@ -307,6 +307,16 @@ async def test_what_a_server_raised_before_it_was_ready_is_the_error(shop: Any, 
     assert [frame.function for frame in raised.frames] == ["<module>", "load"]
 
 
+async def test_a_package_that_a_server_lacks_is_said_with_what_installs_it(shop: Any, tmp_path: Path) -> None:
+    (tmp_path / "lacking.py").write_text("import package_that_nobody_has\n")
+    made = shop("  web: {command: [PY, lacking.py], ready: {port: PORT}}", concurrency=1)
+    await made.run()
+    row = made.store.runs_of_execution(made.engine.plan.execution_id)[0]
+    error = made.store.transcript(row.id).error
+    assert error.traceback.exceptions[0].type == "ModuleNotFoundError"
+    assert f"{sys.executable} -m pip install package_that_nobody_has" in error.fix, error.fix
+
+
 async def test_a_cancelled_execution_leaves_nothing_running(shop: Any, scripts: Scripts, tmp_path: Path) -> None:
     async def waits(request: AgentRequest) -> Any:
         yield TextDelta("hello")

@@ -49,12 +49,10 @@ from agenteval_tui.agents.process.errors import (
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.line_splitter import LineSplitter
-from agenteval_tui.agents.process.node_packages import remedy_for_package
 from agenteval_tui.agents.process.node_report import NodePrograms, NodeReport
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.process_tree import python_that_catches
-from agenteval_tui.agents.process.project_environment import project_environment
-from agenteval_tui.agents.process.project_words import remedy_for_module, remedy_in
+from agenteval_tui.agents.process.program_remedy import program_remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import last_place, traceback_in
@@ -394,17 +392,12 @@ class CommandAgent:
         return traceback_without_secrets(place, self._env(options))
 
     def _remedy(self, words: str, traceback: Traceback | None, options: CommandOptions) -> str:
-        env, raised = self._env(options), None if traceback is None else traceback.exceptions[0]
+        argv = argv_of(options.command, options.shell)
         try:
-            if raised is not None and raised.type == "ModuleNotFoundError":
-                command = argv_of(options.command, options.shell)
-                environment = project_environment(self._folder(options))
-                return remedy_for_module(raised.message, command, environment, env)
-            if raised is not None and (remedy := remedy_for_package(raised.message, self._folder(options))):
-                return remedy
-            return remedy_in(words[-_TAIL:], env, env_files(self._setup.base_dir, self._setup.config))
-        except AgentevalError as problem:  # a file of it changed meanwhile
+            files = env_files(self._setup.base_dir, self._setup.config)
+        except AgentevalError as problem:  # it changed meanwhile
             return problem.fix
+        return program_remedy(words, traceback, argv, self._folder(options), self._env(options), files)
 
 
 def words_for(request: AgentRequest, options: CommandOptions) -> list[str]:

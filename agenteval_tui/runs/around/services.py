@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import Program, Tail, start
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail
+from agenteval_tui.agents.process.program_remedy import program_remedy
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import tracebacks_in
@@ -30,6 +31,7 @@ from agenteval_tui.agents.recording.providers import server_startup
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.around.plan import ServicePlan
 from agenteval_tui.runs.around.record import DIED, ENDED, FAILED, READY, REUSED, STARTING, ServiceState
+from agenteval_tui.suites.env_files import env_files
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.tool_files import require_inside
 from agenteval_tui.transcripts.model import SETUP, ErrorCode, RunError
@@ -271,7 +273,8 @@ class _Running:
                 await asyncio.gather(*filter(None, [self._watching]), return_exceptions=True)
                 code = program.returncode
                 message = f"{exit_description(code)} before it was ready{self._words()}"
-                raise _StartError("exit", message, remedy_for(code, "run its command by hand in the same folder"), code)
+                fix = await self._remedy() or remedy_for(code, "run its command by hand in the same folder")
+                raise _StartError("exit", message, fix, code)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_PAUSE_S):
                     await (self._matched.wait() if self.plan.log else program.exited())
@@ -295,7 +298,7 @@ class _Running:
         if self._state.status == READY and not self._ending:
             code = program.returncode
             message = f"ended while it was needed: it {exit_description(code)}{self._words()}"
-            self._fail(DIED, "exit", message, remedy_for(code, "look at its output"), code)
+            self._fail(DIED, "exit", message, await self._remedy() or remedy_for(code, "look at its output"), code)
 
     def _look_for_line(self, data: bytes) -> None:
         self._line += data
@@ -325,6 +328,20 @@ class _Running:
             return f": {raised_words(traceback)}"
         words = stderr_tail(self.output.text()[-4_000:], self._env)
         return f": {words}" if words else ""
+
+    async def _remedy(self) -> str:
+        """What to do about its end; "" if that is not known."""
+        plan, words, traceback = self.plan, self.output.text()[-4_000:], self._traceback()
+
+        def remedy() -> str:
+            folder = Path(plan.folder)
+            try:
+                files = env_files(folder)
+            except AgentevalError as problem:  # it changed meanwhile
+                return problem.fix
+            return program_remedy(words, traceback, plan.argv, folder / plan.cwd, self._env, files)
+
+        return await asyncio.to_thread(remedy)
 
     def _traceback(self) -> Traceback | None:
         """What it raised at last, if it has ended."""
