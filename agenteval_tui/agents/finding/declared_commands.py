@@ -21,7 +21,7 @@ _CLICK = ("click", "rich_click", "asyncclick")
 
 
 class Option(Struct, frozen=True):
-    """An argument, by its name, or an option, by all of them."""
+    """An argument with its name, or an option with all its names."""
 
     names: tuple[str, ...]
     required: bool = False

@@ -227,8 +227,8 @@ def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
 def _agent(
     package: Package, source: _Source, asking: list[_Source], script: PackageScript | None, *, asks_line: bool
 ) -> FoundAgent | None:
-    """The program or the route in a source. `asking`: which sources use an SDK, of it and of those that it imports;
-    `asks_line`: one of them reads a line."""
+    """The program or the route in a source. `asking`: the sources that use an SDK, among it and its imports.
+    `asks_line`: it or an import reads a line."""
     path, text, asks = source.path, source.text, source.asks if source.library else None
     own = relative(path, package.folder)
     # Its own use, or another source's.

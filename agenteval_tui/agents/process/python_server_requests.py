@@ -1,13 +1,13 @@
 """Requests that a server in Python takes from agenteval: each names the run that it belongs to. Only the standard
 library.
 
-A server that agenteval started answers the requests of several runs at once. agenteval's request says in a header by
-way of which proxy the run's requests to models go, and what the server does to answer it is led there: tasks have the
-context of the task that began them, and so have, from here on, threads. All else that the server asks, as when it
-starts, goes its own way.
+A server that agenteval starts answers several runs at once. Each request of agenteval's names, in a header, the proxy
+of its run. The requests to models that the server makes to answer it go to that proxy, also those of tasks, and of
+threads, to which this module hands the proxy on. All other requests go to their servers, such as those at the server's
+start.
 
-The header is only believed with the token that agenteval gave the server: whoever else reaches the server could lead
-its requests, with their keys, elsewhere.
+The header counts only with the token that agenteval gave the server. Otherwise, whoever else reaches the server could
+send its requests, with their keys, elsewhere.
 """
 
 from __future__ import annotations
