@@ -30,6 +30,7 @@ _WAYS_TO_OBSERVE = {
     "`{what} || `[]``",
     "format_without_calls": "import messages or spans in its place, or record the agent (`agenteval record`)",
     "unknown_requests": "record the agent (`agenteval record`), or set `capture: model`",
+    "nothing_printed": "a program that writes its answer into a file has a probe for it (`agenteval docs state`)",
     "dumped": "give the answer as a text or as messages (`agenteval docs agents`), or set `capture: model`",
 }
 """What helps, by the code of the note that says what could not be seen."""

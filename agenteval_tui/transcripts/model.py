@@ -329,7 +329,8 @@ class Note(Struct, frozen=True, omit_defaults=True):
     transcript says it with a note). after_answer: what a model said last is not in the messages of the graph's state,
     which have an answer (the field of the state that it is in, or "no field"). not_in_state: the same, where they have
     none. answer_is_call: the last answer of its model, which is the run's, has calls (of which tools) and no text.
-    not_printed: the program printed nothing of that answer. after_hook: a hook after the run failed (how).
+    not_printed: the program printed nothing of that answer. nothing_printed: it printed nothing at all. after_hook: a
+    hook after the run failed (how).
     """
 
     code: str
@@ -374,6 +375,8 @@ _NOTES = {
     "(`output: FIELD` takes another field for the answer)",
     "answer_is_call": "its model's last answer is a call of {what}, without a text (`answer: printed` takes what the "
     "program prints for its answer)",
+    "nothing_printed": "its answer is not known: what its model said last is not what the program gave, which printed "
+    "nothing",
     "not_printed": "its answer is what its model said last, and the program printed nothing of it (`answer: printed` "
     "takes what it prints)",
     "format_without_calls": "its tool calls are not known: this file of {what} has none",

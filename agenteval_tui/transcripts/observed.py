@@ -23,6 +23,7 @@ NO_CALLS_OPTION = "no_calls_option"
 NOTHING_AT_PATH = "nothing_at_path"
 DUMPED = "dumped"
 NOT_IN_STATE = "not_in_state"
+NOTHING_PRINTED = "nothing_printed"
 FORMAT_WITHOUT_CALLS = "format_without_calls"
 UNREAD_CALLS = "unread_calls"
 UNMATCHED_RESULT = "unmatched_result"
@@ -37,6 +38,7 @@ _UNSEEN: dict[str, frozenset[ObservedKind]] = {
     FORMAT_WITHOUT_CALLS: _CALLS,
     DUMPED: _CALLS | {"text", "reasoning"},
     NOT_IN_STATE: frozenset(("text",)),
+    NOTHING_PRINTED: frozenset(("text",)),
     "open_spans": _CALLS,
     "unrecorded": _CALLS,
     ASKED_PAST: _CALLS | {"requests"},

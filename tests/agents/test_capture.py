@@ -461,6 +461,7 @@ async def test_a_loop_that_ends_for_want_of_a_second_question_has_answered(
     [
         ("print('**Shop**', answer('Where is it?').upper().replace(' ', chr(10)))\n", "", ""),
         ("answer('Where is it?')\nprint('Saved.')\n", "not_printed", ""),
+        ("answer('Where is it?')\nprint()\n", "nothing_printed", ""),
         (
             "ask([{'role': 'user', 'content': 'Where is it?'}])\nprint('It is shipped.')\n",
             "answer_is_call",

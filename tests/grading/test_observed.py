@@ -54,6 +54,15 @@ def check(prototype: str, metrics: list[dict[str, Any]], of: Transcript) -> Crit
     return compile_criterion(CriterionSpec("c", prototype, {"metrics": metrics})).check(of)
 
 
+@pytest.mark.parametrize("code", ["not_in_state", "nothing_printed"])
+def test_what_a_model_said_is_not_judged_as_the_answer_of_a_program_that_gave_none(code: str) -> None:
+    noted = transcript(Note(code, "report"))
+    result = check("TextResponse", [{"type": "TextMatch", "contains": "Paris"}], noted)
+    assert (result.outcome, result.code) == (Outcome.ERROR, Code.NOT_OBSERVED)
+    assert criterion_sentence(result).startswith("not checked: its answer is not known: ")
+    assert check("ToolResponse", [TOOLS], noted).outcome is Outcome.PASSED
+
+
 @pytest.mark.parametrize("code", WHATS)
 @pytest.mark.parametrize(
     "prototype", ["TextResponse", "ToolResponse", "Transcript", "Retrieval", "JsonResponse", "Context"]

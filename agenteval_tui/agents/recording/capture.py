@@ -46,6 +46,7 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import require_inside
 from agenteval_tui.transcripts.model import ErrorCode, Note, RunError, Transcript, Usage
+from agenteval_tui.transcripts.observed import NOTHING_PRINTED
 
 WAITING = 64
 """The number of events that may wait for the engine to take them."""
@@ -340,6 +341,9 @@ def _notes_of_answer(transcript: Transcript, printed: str) -> Iterator[Note]:
                 "answer_is_call",
                 ", ".join(dict.fromkeys(transcript.tool_calls[number].name for number in last.tool_calls)),
             )
+        return
+    if not printed.strip():
+        yield Note(NOTHING_PRINTED, "")
         return
     # A program may lay its answer out anew, and print more around it.
     words = set(_WORD.findall(last.content.lower()))
