@@ -223,13 +223,21 @@ def test_expected_tools() -> None:
     assert criteria_of_actions("x", Transcript(), tool="t") == ()
 
 
-@pytest.mark.parametrize("name", ["get_user", "search_direct_flight", "listItems", "think", "transfer_to_human_agents"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("get_user", "search_direct_flight", "listItems", "think", "transfer_to_human_agents"),
+        *("file_read", "web_search", "WebSearch", "kb-lookup", "memoryGet"),
+    ],
+)
 def test_tools_that_read(name: str) -> None:
     assert not changes_something(name)
     assert changes_something(name, {name: "write"})
 
 
-@pytest.mark.parametrize("name", ["update_x", "cancel", "getaway", "issue_refund", "", "checkout_cart"])
+@pytest.mark.parametrize(
+    "name", ["update_x", "cancel", "getaway", "issue_refund", "", "checkout_cart", "save_search", "SetLookup"]
+)
 def test_tools_that_write(name: str) -> None:
     assert changes_something(name)
     assert not changes_something(name, {name: "read"})
