@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import os
 import shutil
 import socket
 import sys
-from collections.abc import AsyncIterator
+import types
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import Any
 
@@ -412,3 +414,17 @@ def test_folders_of_tools_and_of_what_servers_write_are_not_watched(tmp_path: Pa
     read = tmp_path / ".next/server/prompt.txt"
     read.touch()
     assert folders_of([], [str(read)]) == {read.parent}
+
+
+def test_an_answer_that_is_left_unfinished_is_closed_quietly() -> None:
+    """As when a server ends: another context closes it."""
+
+    @types.coroutine
+    def waits() -> Generator[None, None, None]:
+        yield
+
+    address = python_http_clients.of_request
+    answering = _Requests("token", address)._answered("token http://127.0.0.1:1/a", waits())
+    contextvars.copy_context().run(answering.send, None)
+    answering.close()
+    assert address.get() == ""

@@ -12,6 +12,7 @@ send its requests, with their keys, elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -71,7 +72,9 @@ class _Requests:
         try:
             return await answer
         finally:
-            self._address.reset(before)
+            # A coroutine that a server leaves unfinished is closed elsewhere, where there is nothing to take back.
+            with contextlib.suppress(ValueError):
+                self._address.reset(before)
 
     # The functions in place of others have their parameters: servers tell by a call without any, or by the kind of a
     # function, what an app is.
