@@ -37,7 +37,7 @@ def clean(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A user without an active environment, in a home folder of their own."""
     for name in list(os.environ):
         if re.match(
-            r"VIRTUAL_ENV|CONDA|UV_|POETRY|PIPENV|WORKON_HOME|PDM|HATCH|XDG_(?!RUNTIME)|MAMBA|PIXI|OPENAI", name
+            r"VIRTUAL_ENV|CONDA|UV_|POETRY|PIPENV|PYENV|WORKON_HOME|PDM|HATCH|XDG_(?!RUNTIME)|MAMBA|PIXI|OPENAI", name
         ):
             monkeypatch.delenv(name)
     (tmp_path / "home").mkdir()
