@@ -90,7 +90,11 @@ async def killed_when_both_run(process: prestarted.Prestarted | subprocess.Popen
     found = pids(folder)
     assert all(map(lives, found))
     process.kill()
-    process.communicate()
+    # Not until the end of what it prints: another process, forked at that moment, may have its pipe.
+    process.wait()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
     return found
 
 

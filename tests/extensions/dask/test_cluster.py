@@ -85,7 +85,7 @@ def alive(pid: int) -> bool:
     """Whether there is such a process, which is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it ended before, or while it was read
         return False
 
 
