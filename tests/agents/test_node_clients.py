@@ -288,6 +288,35 @@ async def test_what_is_left_alone_goes_to_its_server(tmp_path: Path, what: str) 
     assert asked_past(transcript) == own
 
 
+BODIES = {
+    "new URLSearchParams({ a: 'b' })": "application/x-www-form-urlencoded;charset=UTF-8",
+    "new Blob(['a'], { type: 'text/csv' })": "text/csv",
+    "form": "multipart/form-data; boundary=",
+}
+
+
+@pytest.mark.parametrize(
+    ("ask", "body"), [*(("fetch", body) for body in BODIES), *(("request", body) for body in list(BODIES)[1:])]
+)
+async def test_what_is_sent_besides_texts_keeps_its_type(tmp_path: Path, ask: str, body: str) -> None:
+    """A server of another kind has a path as model servers have."""
+    code = f"""
+        {"import undici from 'undici';" if ask == "request" else ""}
+        const form = new {"undici." if ask == "request" else ""}FormData();
+        form.append('a', 'b');
+        const there = url.replace('chat/completions', 'responses');
+        const reply = await {ask if ask == "fetch" else "undici.request"}(there, {{ method: 'POST', body: {body} }});
+        console.log('done', reply.status ?? reply.statusCode);
+    """
+    async with ScriptedServer(lambda request: Answer(body="{}")) as server:
+        config = program(tmp_path, code, packages=ask == "request")
+        transcript, _ = await run(config, tmp_path, environment(server.url), "hi")
+    assert (transcript.error, transcript.final_output) == (None, "done 200\n")
+    (request,) = server.requests
+    assert request.headers["content-type"].startswith(BODIES[body])
+    assert b"[object" not in request.body
+
+
 def asked_past(transcript: Transcript) -> list[str]:
     """The servers that the run says to have asked past the proxy."""
     return [note.what for note in transcript.notes if note.code == ASKED_PAST]

@@ -106,8 +106,14 @@ async function led(input, options) {
   if (body === undefined && request) body = request.clone().body;
   if (!body) return null;
   // What is made while it is sent is sent once it is there: it may have to be sent twice.
-  if (typeof body !== 'string') body = Buffer.from(await new Response(body).arrayBuffer());
-  const direct = options?.body ? [input, { ...options, body }] : [input, options];
+  if (typeof body !== 'string') {
+    const whole = new Response(body);
+    // A form and a Blob say their type themselves, and their bytes don't.
+    const type = whole.headers.get('content-type');
+    if (type && !headers.has('content-type')) headers.set('content-type', type);
+    body = Buffer.from(await whole.arrayBuffer());
+  }
+  const direct = options?.body ? [input, { ...options, headers: new Headers(headers), body }] : [input, options];
   if (!body.length || !way.isModels(body, (name) => headers.has(name))) return { direct };
   headers.set(SERVER, way.server);
   const signal = options?.signal ?? request?.signal;

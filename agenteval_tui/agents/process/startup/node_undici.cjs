@@ -43,7 +43,11 @@ function goesStraight(dispatcher) {
   return ![typeof connect === 'function', factory, interceptors, socketPath, cert, lookup, pfx, path].some(Boolean);
 }
 
-/** The bytes of a body; null where it is none that can be read. */
+/** Whether the bytes of a body can be read here. A form and a Blob say their type to undici alone. */
+function hasBytes(body) {
+  return typeof body === 'string' || body instanceof Uint8Array || typeof body?.[Symbol.asyncIterator] === 'function';
+}
+
 async function bytesOf(body) {
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.from(body);
   const pieces = [];
@@ -98,7 +102,7 @@ function leadDispatch(Agent, { detour, tellPast }) {
     try {
       // Those that dispatchers make for themselves pass on what is seen above them.
       const isInner = !made && !commons().includes(this) && OWN.includes(this.constructor.name);
-      if (about?.method === 'POST' && about.body && !isInner) {
+      if (about?.method === 'POST' && hasBytes(about.body) && !isInner) {
         url = addressOf(about, made);
         way = detour(url);
       }
