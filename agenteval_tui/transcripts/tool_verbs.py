@@ -12,7 +12,7 @@ _READS = re.compile(
 )
 
 _READ_LAST = frozenset(("read", "search", "get", "fetch", "lookup", "find", "grep", "retrieve", "retrieval"))
-"""Verbs that also stand behind what is read: `file_read`, `web_search`."""
+"""Verbs that may also come last, after what is read: `file_read`, `web_search`."""
 _WRITES = frozenset(("add", "create", "delete", "remove", "save", "send", "set", "start", "stop", "update", "write"))
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 

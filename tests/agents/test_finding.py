@@ -863,7 +863,15 @@ def test_a_command_that_a_setup_file_installs(tmp_path: Path, file: str, text: s
 
 
 @pytest.mark.parametrize(
-    "text", ["setup(", "import setuptools\nsetuptools.setup(**read())\n", "x = 1\n", "setup(entry_points=POINTS)\n"]
+    "text",
+    [
+        'P = {"console_scripts": P}\nsetup(entry_points=P)\n',
+        "P = dict(console_scripts=Q)\nQ = P\nsetup(entry_points=Q)\n",
+        "setup(",
+        "import setuptools\nsetuptools.setup(**read())\n",
+        "x = 1\n",
+        "setup(entry_points=POINTS)\n",
+    ],
 )
 @pytest.mark.parametrize("file", ["setup.py", "setup.cfg"])
 def test_a_setup_file_that_says_nothing_of_commands(tmp_path: Path, file: str, text: str) -> None:

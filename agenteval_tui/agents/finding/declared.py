@@ -69,25 +69,27 @@ def _scripts_of_setup_py(data: bytes) -> tuple[str, Mapping[str, Any]]:
         if isinstance(target, ast.Name)
     }
 
-    def read(node: ast.expr | None) -> object:
-        node = values.get(node.id, node) if isinstance(node, ast.Name) else node
-        if isinstance(node, ast.Call) and called_name(node) == "dict":
-            return {word.arg: read(word.value) for word in node.keywords if word.arg}
-        if isinstance(node, ast.Dict):
-            pairs = zip(node.keys, node.values, strict=True)
-            return {constant_text(key): read(value) for key, value in pairs if constant_text(key)}
-        if isinstance(node, ast.List | ast.Tuple):
-            return "\n".join(map(constant_text, node.elts))
-        return constant_text(node)
+    def resolved(node: ast.expr | None) -> ast.expr | None:
+        """What a name stands for. None: it has no value here."""
+        names: set[str] = set()
+        while isinstance(node, ast.Name) and node.id not in names:
+            names.add(node.id)
+            node = values.get(node.id)
+        return node
 
-    points = read(keyword(call, "entry_points"))
-    # A text is as the file that it becomes; a dict has a list for each group.
-    if isinstance(points, dict):
-        listed = points.get("console_scripts")
-    else:
-        listed = dict(_settings(str(points))).get("console_scripts")
-        listed = "\n".join(f"{command}={target}" for command, target in listed.items()) if listed else ""
-    return str(read(keyword(call, "name"))), _lines_with_targets(listed if isinstance(listed, str) else "")
+    name = constant_text(resolved(keyword(call, "name")))
+    points = resolved(keyword(call, "entry_points"))
+    if isinstance(points, ast.Dict):
+        members = zip(map(constant_text, points.keys), points.values, strict=True)
+        listed = resolved(next((value for key, value in members if key == "console_scripts"), None))
+    elif isinstance(points, ast.Call) and called_name(points) == "dict":
+        listed = resolved(keyword(points, "console_scripts"))
+    else:  # a text, as the file that it becomes
+        settings = _settings(constant_text(points))
+        return name, dict(settings["console_scripts"]) if settings.has_section("console_scripts") else {}
+    texts = listed.elts if isinstance(listed, ast.List | ast.Tuple) else [listed]
+    lines = "\n".join(map(constant_text, texts))
+    return name, _lines_with_targets(lines)
 
 
 _SCRIPTS: Mapping[str, Callable[[bytes], tuple[str, Mapping[str, Any]]]] = {
