@@ -154,7 +154,7 @@ def listening(store: Store, **options: Any) -> Iterator[Listening]:
 def test_a_trace_is_shown_while_it_grows_and_stored_when_it_is_complete(store: Store) -> None:
     with listening(store, quiet_s=0.2) as found:
         found.post(request(FIRST))
-        found.until(lambda: found.view.runs)
+        found.until(lambda: any(state.parts for state in found.view.runs.values()))
         run = next(iter(found.view.runs))
         assert found.view.listens
         assert found.view.runs[run].status == "running"
