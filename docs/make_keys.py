@@ -59,7 +59,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "R": ("run all that is shown, or is left", "run shown", "resume", "run for real"),
     "s": ("sort, split", "worst first", "split"),
     "S": ("stop", "stop"),
-    "t": ("tool calls", "tool calls", "arguments"),
+    "t": ("tool calls", "tool calls", "arguments", "tools"),
     "T": ("follow what runs (tail)", "follow"),
     "u": ("undo", "undo", "undo row"),
     "U": ("unmark", "unmark"),

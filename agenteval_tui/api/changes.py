@@ -88,8 +88,8 @@ def check_change(
     """Run the newest recorded runs of these suites again with the agents' code as it is now.
 
     Requests to models that are as recorded are answered from the recordings, and judges are not asked: it costs
-    nothing. The agents' code and their tools run for real; with `recorded_tools` calls of MCP servers are answered from
-    the recordings, too. `live`: what is not recorded is asked, for at most `max_cost` US dollars. The new runs count in
+    nothing. The agents' code and their tools run for real; with `recorded_tools` calls of tools are answered from the
+    recordings, too. `live`: what is not recorded is asked, for at most `max_cost` US dollars. The new runs count in
     no figure. `trust`: programs and functions of the suites' folders may run. `db`: the history file (None: your own).
 
     Raises `AgentevalError`: a suite is wrong, no test has a recorded run, or something needs your trust.

@@ -45,7 +45,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.views.code_change import REAL, REAL_LIVE, change_lines, needed_text, not_built_text, saved_text
+from agenteval_tui.views.code_change import change_lines, needed_text, not_built_text, saved_text, what_runs
 
 _BEHIND_KEYS = 5
 """Hundreds of runs after a save take all cores: the keys of the app that steers them come first."""
@@ -243,7 +243,7 @@ class _Session:
                     f"Watching {', '.join(map(self._place, projects))}: {count(recorded, 'recorded run')}, "
                     f"{failing:,} failed."
                 )
-                self._say(REAL if not self._options.live else REAL_LIVE)
+                self._say(what_runs(live=self._options.live, tools_recorded=self._options.tools_recorded))
                 if real_tools:
                     self._say(
                         f"The recordings of {', '.join(real_tools)} have no calls of MCP servers, so these tools run "

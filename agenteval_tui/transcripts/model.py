@@ -330,7 +330,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
     which have an answer (the field of the state that it is in, or "no field"). not_in_state: the same, where they have
     none. answer_is_call: the last answer of its model, which is the run's, has calls (of which tools) and no text.
     not_printed: the program printed nothing of that answer. nothing_printed: it printed nothing at all. after_hook: a
-    hook after the run failed (how).
+    hook after the run failed (how). real_tool: a tool ran although its result was to be a recorded one (its name).
     """
 
     code: str
@@ -364,6 +364,7 @@ _NOTES = {
     "partly_counted": "more tokens were used than were counted: {what}, without those of some requests",
     "usage_total": "the reported tokens do not add up: {what}",
     "after_hook": "{what}",
+    "real_tool": "the tool {what} ran for real: no equal call of it is recorded",
     "input_ended": "it asked for more than the prompt when it had answered, and that ended it: {what}",
     "text_only": "its tool calls are not known: it gives only a text ({what})",
     "no_calls_option": "its tool calls are not known: the agent has no option `tool_calls`",

@@ -198,6 +198,14 @@ _CORE: tuple[Action, ...] = (
         scope="watch",
         footer=6,
     ),
+    Action(
+        "watch.tools",
+        "recorded_tools",
+        "t",
+        "tools",
+        "Answer calls of tools from the recordings, or run the tools",
+        "watch",
+    ),
     Action("watch.pane", "next_pane", "tab", "details", "Switch between the list and the details", "watch"),
     Action("watch.end", "end", "S", "stop", "Stop watching", scope="watch", footer=7),
     # Run

@@ -24,12 +24,14 @@ _event_of = Decoder(WatchEvent).decode  # a save with 2,000 runs is 1 MB: 8 ms b
 
 
 class WatchRequest(Struct, frozen=True):
-    """What to watch: suites' files, and their tests as `FILE::ID` (() for all). `trusted`: it may run this once."""
+    """What to watch: suites' files, and their tests as `FILE::ID` (() for all). `trusted`: it may run this once.
+    `recorded_tools`: tools get their recorded results, too."""
 
     paths: tuple[Path, ...]
     tests: tuple[str, ...]
     title: str
     trusted: bool = False
+    recorded_tools: bool = False
 
 
 def watched_tests(rows: Iterable[RunRow]) -> WatchRequest | None:
@@ -56,6 +58,7 @@ class CodeWatch:
         """Its events as they come, until it ends. Raises `AgentevalError` where it could not begin."""
         request = self._request
         words = ["--db", str(self._db), "run", "--watch", "--steer", "--json", "-", *(["--trust"] * request.trusted)]
+        words += ["--recorded-tools"] * request.recorded_tools
         words += [word for test in request.tests for word in ("--test", test)]
         process = await asyncio.create_subprocess_exec(
             *own_command("agenteval_tui", *words, "--", *map(str, request.paths)),

@@ -12,8 +12,11 @@ from agenteval_tui.runs.change.model import CodeChange, NotBuilt, RunChange
 from agenteval_tui.views.model import Text
 
 _CODE = "The agents' code, their tools, hooks, services and probes run for real."
-REAL = f"{_CODE} Answers of models come from the recordings, and nothing is paid for."
-REAL_LIVE = f"{_CODE} Answers of models come from the recordings; requests that are not recorded ask the model."
+_CODE_ALONE = (
+    "The agents' code, hooks, services and probes run for real. Tools do not: their results come from the recordings."
+)
+_FREE = "Answers of models come from the recordings, and nothing is paid for."
+_LIVE = "Answers of models come from the recordings; requests that are not recorded ask the model."
 EFFECTS: dict[str, tuple[str, str]] = {
     "passes": ("passes now", "good"),
     "fails": ("fails now", "bad"),
@@ -31,6 +34,11 @@ def saved_text(files: tuple[str, ...], folder: Path) -> str:
     if not files:
         return "with the code as it is"
     return f"saved {abridged([_relative(file, folder) for file in files], _FILES)}"
+
+
+def what_runs(*, live: bool, tools_recorded: bool) -> str:
+    """What is run for real after a save, and what is not."""
+    return f"{_CODE_ALONE if tools_recorded else _CODE} {_LIVE if live else _FREE}"
 
 
 def not_built_text(event: NotBuilt, folder: Path) -> str:
@@ -76,7 +84,11 @@ def change_lines(change: CodeChange, folder: Path) -> tuple[Text, ...]:
     ways = sorted(alike.values(), key=lambda runs: EFFECTS_SHOWN.index(runs[0].effect))
     lines = [run_text(runs[0], len(runs)) for runs in ways[:_LISTED]]
     more = len(ways) - _LISTED
-    return (change_text(change, folder), *lines, *(((f"  and {more:,} more", "dim"),),) * (more > 0))
+    if more > 0:
+        lines.append(((f"  and {more:,} more", "dim"),))
+    if change.real_tools:
+        lines.append(((f"  {real_tools_text(change)}", "warn"),))
+    return (change_text(change, folder), *lines)
 
 
 def run_text(change: RunChange, repetitions: int = 1) -> Text:
@@ -100,6 +112,13 @@ def run_text(change: RunChange, repetitions: int = 1) -> Text:
     if change.after and change.effect != "unchanged":
         spans.append((f"  {short_id(change.before)} → {short_id(change.after)}", "dim"))
     return tuple(spans)
+
+
+def real_tools_text(change: CodeChange) -> str:
+    """Which tools ran although their results were to be recorded ones; "" where none did."""
+    if not change.real_tools:
+        return ""
+    return f"ran for real, because no equal call is recorded: {', '.join(change.real_tools)}"
 
 
 def needed_text(change: CodeChange) -> str:

@@ -97,6 +97,10 @@ def test_once_tells_the_change_and_ends(cli: Callable[..., Any], folder: Path) -
 
 
 def test_tools_that_no_recording_can_answer_for_are_named(cli: Callable[..., Any], folder: Path) -> None:
+    program = f"{{kind: command, command: [{sys.executable}, agent.py], input: text, answer: printed}}"
+    python = '{kind: python, callable: "agent:answer", capture: model}'
+    (folder / "echo.suite.yaml").write_text(SUITE.replace(python, program))
+    (folder / "agent.py").write_text(f"{AGENT}\nprint(answer(input()))\n")
     cli("run", "--trust")
     check = ("run", "--watch", "--once", "--trust")
     first, *_ = cli(*check, "--recorded-tools", "--json", "-").out.splitlines()
@@ -104,6 +108,20 @@ def test_tools_that_no_recording_can_answer_for_are_named(cli: Callable[..., Any
     first, *_ = cli(*check, "--json", "-").out.splitlines()
     assert not json.loads(first)["real_tools"]
     assert "The recordings of echo have no calls of MCP servers" in cli(*check, "--recorded-tools").out
+
+
+def test_tools_of_a_function_that_run_although_their_results_are_recorded_are_named(
+    cli: Callable[..., Any], folder: Path
+) -> None:
+    call = {"type": "tool_call", "id": "1", "name": "send_mail", "arguments": {"to": "a@example.com"}}
+    result = {"type": "tool_result", "id": "1", "result": "sent"}
+    (folder / "agent.py").write_text(f"def answer(prompt):\n    yield {call}\n    yield {result}\n    yield prompt\n")
+    cli("run", "--trust")
+    said = cli("run", "--watch", "--once", "--recorded-tools", "--trust").out
+    assert "Tools do not: their results come from the recordings." in said
+    assert "2 unchanged" in said
+    assert "ran for real, because no equal call is recorded: send_mail" in said
+    assert "send_mail" not in cli("run", "--watch", "--once", "--trust").out
 
 
 def test_events_are_lines_of_json(cli: Callable[..., Any], folder: Path) -> None:

@@ -154,12 +154,24 @@ def test_a_source_that_is_not_built_yet_is_said_until_it_is() -> None:
     assert "was built before that" not in lines(made)
 
 
+def test_tools_that_ran_for_real_are_named() -> None:
+    acted = replace(CHANGE, real_tools=("send_mail", "pay"))
+    assert "ran for real, because no equal call is recorded: send_mail, pay" in lines(
+        controller(WATCHING, Checked(change=acted))
+    )
+    assert "ran for real" not in lines(controller(*EVENTS))
+
+
 def test_nothing_changed_says_what_to_do() -> None:
     same = code_change((), (SAME,), duration_ms=3.0)
     made = controller(WATCHING, Checked(change=same))
     assert made.rows().count() == 0
     words = "\n".join("".join(text for text, _ in line) for line in made.empty())
     assert "Save a file of the agent" in words
+    assert "their tools" in words
+    made.request = replace(made.request, recorded_tools=True)
+    words = "\n".join("".join(text for text, _ in line) for line in made.empty())
+    assert "Tools do not: their results come from the recordings." in words
 
 
 async def test_the_screen(pictures: Pictures, tmp_path: Path) -> None:
@@ -237,6 +249,10 @@ async def test_a_save_shows_what_changed_and_both_runs(project: tuple[Path, Path
         await until(pilot, lambda: isinstance(app.screen, WatchScreen))
         await pilot.press("R")
         await until(pilot, lambda: "1 recorded run, 0 failed" in text_of(app))
+        await pilot.press("t")
+        await until(pilot, lambda: "tools as recorded" in text_of(app) and "1 unchanged" in text_of(app))
+        await pilot.press("t")
+        await until(pilot, lambda: "tools as recorded" not in text_of(app) and "1 unchanged" in text_of(app))
         await pilot.press("S")
         await until(pilot, lambda: "This is not watched any more." in text_of(app))
 

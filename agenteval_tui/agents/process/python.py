@@ -219,6 +219,11 @@ class PythonAgent:
         words = ""  # the last that its code printed and logged
         try:
             how = mapping_of(options, document)
+            if request.recorded is not None and request.recorded.tools is not None:
+                how["recorded_tools"] = [
+                    {"id": call.id, "name": call.name, "arguments": call.arguments, "result": call.result}
+                    for call in request.recorded.tools
+                ]
         except AgentevalError as error:
             yield Failed(RunError.told("bad_request", error.what, error.fix))
             return

@@ -18,6 +18,7 @@ from . import python_errors as errors
 from . import python_model_requests as model_requests
 from . import python_objects as objects
 from . import python_pieces as pieces
+from . import python_recorded_tools as recorded_tools
 from . import python_salvage as salvage
 from . import python_target as targets
 
@@ -40,9 +41,9 @@ def run(
 
     `tell` takes each event (docs/schemas/agent-event.json) as it comes; `wait` runs an awaitable to its end and gives
     its result; `prepared` is called when the call begins. `how` has the options `context` (or `factory`, which makes
-    it), `input`, `output` and `messages`; `state` takes what the last two are to map: the result, also of a
-    stream. Raises what the agent raises; before that, `tell` has had what was done and used until then, as
-    far as that can be known.
+    it), `input`, `output` and `messages`; its `recorded_tools` are the calls of tools that get their recorded results.
+    `state` takes what `output` and `messages` are to map: the result, also of a stream. Raises what the agent raises;
+    before that, `tell` has had what was done and used until then, as far as that can be known.
     """
     how = how or {}
     runner: Run | None
@@ -79,6 +80,8 @@ def run(
     open_calls: dict[str, tuple[object, str]] = {}
 
     def telling(event: Event) -> None:
+        if tools is not None:
+            tools.told(event)
         if event["type"] == "tool_call":
             open_calls[str(event.get("id"))] = event.get("id"), str(event.get("name"))
         elif event["type"] == "tool_result":
@@ -88,7 +91,10 @@ def run(
                 event = dict(event, error=True, traceback=errors.traceback_of(raised))
         tell(event)
 
-    with salvage.watching() as messages, model_requests.watching(tell) as requests:
+    with contextlib.ExitStack() as watching:
+        messages = watching.enter_context(salvage.watching())
+        requests = watching.enter_context(model_requests.watching(tell))
+        tools = watching.enter_context(recorded_tools.answering(how.get("recorded_tools")))
         try:
             asking = dict(request, _how=how)
             returned: Any = objects.asked(loaded, request, how, target) if runner is None else runner(asking)
@@ -122,6 +128,8 @@ def run(
                         telling(event)
             with contextlib.suppress(Exception):
                 _blame(error, open_calls, tell)
+            if tools is not None:
+                tools.tell_real(tell)
             raise
     # The mapped state goes between the last event and `done`, which ends a run.
     if not mapped:
@@ -129,7 +137,9 @@ def run(
     rest = list(reader.end())
     for event in rest:
         if event["type"] != "done":
-            tell(event)
+            telling(event)
+    if tools is not None:
+        tools.tell_real(tell)
     if result is not None and state is not None:
         state(pieces.plain(result["agenteval_state"]))
     for event in rest:

@@ -11,6 +11,7 @@ from agenteval_tui.agents.recording.exchange import Answer, Question
 from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import quoted, shown
+from agenteval_tui.transcripts.model import ToolCall
 from agenteval_tui.transcripts.request_changes import RequestChange
 
 NOT_RECORDED_KIND = "recording"
@@ -80,13 +81,15 @@ class RecordedAnswers(Struct, frozen=True):
     """The answers of a recorded run, for a run that is made again. `playback` begins them anew, for each attempt.
 
     `live`: a request that was not recorded, and all after it, go to the servers, for at most `max_cost` US dollars
-    (None: no limit); else the run ends at the first. `stands`: this many requests to models must be recorded ones: if
+    (None: no limit); else the run ends at the first. `tools`: the calls of the tools of a Python program that get their
+    recorded results; None: all tools run. `stands`: this many requests to models must be recorded ones: if
     one before that was not recorded, the run is an error, and no server is asked.
     """
 
     playback: Callable[[], Answers]
     live: bool = False
     max_cost: float | None = None
+    tools: tuple[ToolCall, ...] | None = None
     stands: int = 0
 
 

@@ -77,7 +77,9 @@ class _Run(click.Command):
 )
 @click.option("--once", is_flag=True, help="With --watch: check once with the code as it is, and exit.")
 @click.option(
-    "--recorded-tools", is_flag=True, help="With --watch: answer calls of MCP servers from the recordings, too."
+    "--recorded-tools",
+    is_flag=True,
+    help="With --watch: do not run tools, but answer their calls from the recordings, too.",
 )
 @click.option("--steer", is_flag=True, hidden=True)
 @click.option(

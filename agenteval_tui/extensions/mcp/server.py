@@ -331,12 +331,18 @@ class _Tools(Struct, frozen=True):
         self,
         path: Folder = ".",
         tests: Annotated[list[str], Field(description="Only these tests; empty: all.")] = [],  # noqa: B006
+        recorded_tools: Annotated[
+            bool,
+            Field(
+                description="Tools do not run: their calls get their recorded results. An edit of a tool is not seen."
+            ),
+        ] = False,
     ) -> str:
         """Tell what the agents' code, as it is now, changes in the newest recorded runs: which pass now, which fail
         now, which need the model. Call it after each edit of an agent. Requests that are as recorded are answered from
-        the recordings, and nothing else is asked: it costs nothing. The agents' code and their tools run for real.
+        the recordings, and nothing else is asked: it costs nothing. The agents' code runs for real, and so do tools.
         `why` explains the new runs. They count in no figure: `run` runs the tests for real."""
-        return str(check_code(self._within(path), tests=tests, db=self.db))
+        return str(check_code(self._within(path), tests=tests, recorded_tools=recorded_tools, db=self.db))
 
     def fork(
         self,

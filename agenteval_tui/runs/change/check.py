@@ -166,6 +166,7 @@ class CodeCheck:
             not_affected=not_affected,
             answers=results.answers,
             requests=results.requests,
+            real_tools=results.real_tools,
             cost=results.cost,
             duration_ms=(time.monotonic() - began) * 1000,
             execution=execution,
@@ -220,8 +221,10 @@ class CodeCheck:
         """Make the runs; gives why they could not all be made, such as a service that ended; "" if they could."""
         by_id = {again.ref.run: (run, self._tapes.playbacks(run)) for run, again in runs}
         recorded = {
-            name: RecordedAnswers(playbacks.begin, live=options.live, max_cost=options.max_cost)
-            for name, (_, playbacks) in by_id.items()
+            name: RecordedAnswers(
+                playbacks.begin, live=options.live, max_cost=options.max_cost, tools=self._tapes.tool_calls(run)
+            )
+            for name, (run, playbacks) in by_id.items()
         }
 
         checking = asyncio.current_task()
@@ -287,6 +290,7 @@ class _Results:
         self._ended: set[str] = set()
         self.answers = 0
         self.requests = 0
+        self.real_tools: list[str] = []
         self.cost: float | None = 0.0
         self._store = store
         self._tapes = tapes
@@ -310,6 +314,7 @@ class _Results:
         # In the history by now: `Graded` comes after the run is stored.
         transcript = self._store.transcript(graded.run)
         self._count(transcript, answers, self._store.run(graded.run).cost)
+        self.real_tools += [note.what for note in transcript.notes if note.code == "real_tool"]
         self._add(self._effect(run, graded, transcript))
 
     def in_order(self, runs: Sequence[RecordedRun]) -> tuple[RunChange, ...]:

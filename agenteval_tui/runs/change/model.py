@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -59,6 +60,10 @@ class CodeChange(Document, frozen=True, kw_only=True):
     not_affected: Annotated[Count, Meta(description="recorded runs whose agents did not import what was saved")]
     answers: Annotated[Count, Meta(description="how many requests the recordings answered")]
     requests: Annotated[Count, Meta(description="how many requests went to servers of models")]
+    real_tools: Annotated[
+        tuple[str, ...],
+        Meta(description="tools that ran for real although their results were to be recorded ones: no call is equal"),
+    ]
     cost: Annotated[float | None, Meta(description="what these cost in US dollars; null: not known")]
     needed_cost: Annotated[
         float | None, Meta(description="about what the runs that need the model would cost; null: not known")
@@ -78,6 +83,7 @@ def code_change(
     not_affected: int = 0,
     answers: int = 0,
     requests: int = 0,
+    real_tools: Iterable[str] = (),
     cost: float | None = 0.0,
     duration_ms: float,
     execution: str = "",
@@ -99,6 +105,7 @@ def code_change(
         not_affected=not_affected,
         answers=answers,
         requests=requests,
+        real_tools=tuple(dict.fromkeys(real_tools)),
         cost=cost,
         needed_cost=sum(known_prices) if len(known_prices) == len(prices) else None,
         duration_ms=duration_ms,
@@ -117,6 +124,7 @@ def with_runs(change: CodeChange, newer: CodeChange) -> CodeChange:
         not_affected=change.not_affected,
         answers=newer.answers,
         requests=newer.requests,
+        real_tools=[*change.real_tools, *newer.real_tools],
         cost=newer.cost,
         duration_ms=newer.duration_ms,
         execution=newer.execution,

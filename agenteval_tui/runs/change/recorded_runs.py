@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from urllib.parse import urlsplit
 
@@ -29,6 +29,8 @@ from agenteval_tui.runs.around.execution import services_of
 from agenteval_tui.runs.fork.model import ForkOrigin
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.tapes import replay_price, tape_of
+from agenteval_tui.transcripts.model import ToolCall
+from agenteval_tui.transcripts.model_request import ModelRequests
 
 _PROGRAMS = ("python", "command")
 """The kinds of agents whose code is edited here, beside servers that agenteval starts."""
@@ -198,8 +200,9 @@ class Tapes:
         return Playbacks(lambda: self.index(run) or CassetteIndex(Cassette()), lambda: self._others(run))
 
     def without_tools(self, runs: Iterable[RecordedRun]) -> tuple[str, ...]:
-        """The agents in whose newest recorded runs no call of an MCP server is recorded."""
-        by_agent = grouped((run.row.agent, run) for run in runs)
+        """The agents that are no functions of Python, and in whose newest recorded runs no MCP server was called."""
+        programs = [run for run in runs if run.plan.agent.config.get("kind") != "python"]
+        by_agent = grouped((run.row.agent, run) for run in programs)
         tapes = {name: [self._tape(run.row) for run in own[:_LOOKED_AT]] for name, own in by_agent.items()}
         return tuple(
             [
@@ -208,6 +211,22 @@ class Tapes:
                 if not any(is_mcp(exchange.question) for tape in own if tape is not None for exchange in tape.exchanges)
             ]
         )
+
+    def tool_calls(self, run: RecordedRun) -> tuple[ToolCall, ...] | None:
+        """The calls of the program's own tools that get their recorded results; None: all of its tools run. A tool that
+        asks models, as a sub-agent does, is code that is checked."""
+        if not self._tools_recorded:
+            return None
+        transcript = self._store.transcript(run.row.id)
+        requests = transcript.requests or ModelRequests()
+        sub_agents = {line.called_by for line in requests.lines}
+        own = [
+            call
+            for place, call in enumerate(transcript.tool_calls)
+            if call.result is not None and call.status == "ok" and place not in sub_agents
+        ]
+        names = {call.id for call in transcript.tool_calls}
+        return (*own, *(call for call in _called_in(requests) if call.id not in names))
 
     def needs_model(self, run: RecordedRun) -> bool:
         """Whether the run asked a model, as far as is known, and none of that was recorded: from its beginning, it
@@ -285,6 +304,20 @@ class Tapes:
             )
             pairs += same_course([(exchange.question, other.question) for exchange, other in exchange_pairs])
         return tuple([part for part in volatile_parts(pairs) if part.like != ANY])
+
+
+def _called_in(requests: ModelRequests) -> Iterator[ToolCall]:
+    """The calls in what models were asked that have a result there: those of sub-agents are nowhere else."""
+    asked = {
+        str(call.get("id")): call["function"]
+        for message in requests.messages
+        for call in message.get("tool_calls") or ()
+        if isinstance(call.get("function"), Mapping)
+    }
+    for message in requests.messages:
+        function, result = asked.get(str(message.get("tool_call_id"))), message.get("content")
+        if function is not None and isinstance(result, str) and not message.get("is_error"):
+            yield ToolCall(str(message["tool_call_id"]), str(function.get("name")), function.get("arguments"), result)
 
 
 def _test_of(run: RecordedRun) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import ClassVar
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
@@ -216,6 +217,11 @@ class WatchScreen(FrameScreen):
         """List unchanged runs, too, or only those that changed."""
         self.controller.everything = not self.controller.everything
         self._show()
+
+    def action_recorded_tools(self) -> None:
+        """Let tools have their recorded results, or run them again."""
+        if (request := self.controller.request) is not None:
+            self.watch_code(replace(request, recorded_tools=not request.recorded_tools))
 
     def action_end(self) -> None:
         """End the watch; what it showed stays."""

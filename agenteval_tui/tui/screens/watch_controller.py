@@ -26,7 +26,7 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
 from agenteval_tui.tui.styled_text import Cell, Line, empty_state, indented, labelled, paragraph
-from agenteval_tui.views.code_change import EFFECTS, REAL, not_built_text
+from agenteval_tui.views.code_change import EFFECTS, not_built_text, real_tools_text, what_runs
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."
 
@@ -162,7 +162,8 @@ class WatchController:
         right = ""
         if watching is not None:
             right = f"{count(watching.recorded, 'recorded run')}, {watching.failing:,} failed"
-        return ((f"Watch {request.title}", "bold"),), ((right, "dim"),)
+        tools = (", tools as recorded", "accent") if request.recorded_tools else ("", "")
+        return ((f"Watch {request.title}", "bold"), tools), ((right, "dim"),)
 
     def lines(self, width: int) -> list[Line]:
         """What the last save changed, above the list."""
@@ -174,6 +175,8 @@ class WatchController:
             lines += change_spans(self.error, self.folder, width)
         if self.change is not None:
             lines += change_spans(self.change, self.folder, width)
+            if self.change.real_tools:
+                lines += paragraph(real_tools_text(self.change), width, "review")
         if self.busy and not self.ended:
             done, most = len(self.running), self.saved.runs if self.saved is not None else 0
             begun = f"running {done} of {count(most, 'run')} …" if self.saved is not None else "starting …"
@@ -193,10 +196,11 @@ class WatchController:
         """What the list says that has no rows."""
         if self.request is None or (self.ended and self.change is None):  # why it ended stands above
             return empty_state(PURPOSE, "Nothing is watched.", "{go.suites}", "choose a suite, and watch it there")
+        runs = what_runs(live=False, tools_recorded=self.request.recorded_tools)
         if self.change is None:
-            return empty_state(PURPOSE, "The recorded runs are run again with the code as it is.", "", "", REAL)
+            return empty_state(PURPOSE, "The recorded runs are run again with the code as it is.", "", "", runs)
         why = "Every run is as it was recorded. Save a file of the agent."
-        return empty_state("", why, "{watch.everything}" if self.change.runs else "", "list them", REAL)
+        return empty_state("", why, "{watch.everything}" if self.change.runs else "", "list them", runs)
 
     def needed(self) -> str:
         """What asking the model would cost, in words; "" where no run needs it."""
