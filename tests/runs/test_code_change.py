@@ -16,7 +16,7 @@ from scripted import Answer, Request, ScriptedServer
 
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.change.check import CheckOptions, CodeCheck
+from agenteval_tui.runs.change.check import CheckOptions, CodeCheck, RunsAtOnce
 from agenteval_tui.runs.change.model import (
     Checked,
     CodeChange,
@@ -32,6 +32,7 @@ from agenteval_tui.runs.change.recorded_runs import recorded_runs
 from agenteval_tui.runs.change.saves import Contents
 from agenteval_tui.runs.change.watch import Watch
 from agenteval_tui.runs.engine import Engine
+from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
@@ -341,6 +342,18 @@ def answer(prompt):
     change = await project.check()
     assert len(change.runs) == number
     assert {(run.effect, run.status) for run in change.runs} == {("unchanged", "passed")}
+
+
+@pytest.mark.parametrize(("cores", "most", "left"), [(1, 4, [1]), (2, 4, [1]), (8, 4, [4]), (8, 16, [7]), (2, 1, [1])])
+async def test_runs_that_nobody_waits_for_leave_a_core(cores: int, most: int, left: list[int]) -> None:
+    commands: list[Command] = []
+    at_once = RunsAtOnce(commands.append, most, cores)
+    for _ in range(49):
+        at_once.run_ended()
+    assert not commands
+    for _ in range(100):
+        at_once.run_ended()
+    assert [command.number for command in commands] == left
 
 
 async def test_a_judge_is_not_asked(server: ScriptedServer, project: Project) -> None:

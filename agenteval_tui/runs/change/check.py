@@ -67,14 +67,16 @@ KEY_REFUSED = frozenset(
     ("AuthenticationError", "PermissionDeniedError", "UnauthorizedError", "ClientAuthenticationError")
 )
 """The exceptions of clients of model servers whose key was refused."""
-_AT_ONCE = os.cpu_count() or 1
+_CORES = os.cpu_count() or 1
 """So many runs begin at once: if more shared the cores, the first verdict would be there as late as the last."""
+_FIRST = 50
+"""So many runs are waited for. The others leave a core to the app and the editor: a key comes before them."""
 _LOOK_S = 0.15
 """How often the cores are looked at: a run that waits is not held back for long."""
 _LOOKS_IF_BUSY = 7
 """Looks after which more runs begin also on busy cores: about once a second."""
 _IDLE_SHARE = 0.5
-"""Of the time of the cores. From there on, more runs at once do not make the first verdict later."""
+"""Of the time of the cores that the runs may use. From there on, more at once do not make the first verdict later."""
 _LIMIT = "the limit on cost is reached"
 _NO_PRICE = "what the model costs is not known, so a limit on cost can't be kept: add its price"
 NOT_JUDGED = "runs after a save don't ask judges that have not answered this before"
@@ -235,12 +237,13 @@ class CodeCheck:
             if isinstance(event, Graded) and event.run in by_id and not checking.cancelling():
                 run, playbacks = by_id[event.run]
                 results.made(run, event, playbacks.answered)
+                at_once.run_ended()
 
         # The plan's limit counts what judges cost as well; theirs also asks one after another.
         judges = SpendingLimit(options.max_cost) if options.max_cost is not None else None
         store = self._store_of(options)
         engine = Engine(
-            replace(plan, concurrency=min(plan.concurrency, _AT_ONCE)),
+            replace(plan, concurrency=min(plan.concurrency, _CORES)),
             store,
             emit,
             env=self._env,
@@ -248,8 +251,9 @@ class CodeCheck:
             agents=self._agents,
             judges=judges if options.live else SpendingLimit(closed=NOT_JUDGED),
         )
+        at_once = RunsAtOnce(engine.command, plan.concurrency)
         ended: Ended | None = None
-        more = asyncio.create_task(_more_at_once(engine, plan.concurrency))
+        more = asyncio.create_task(at_once.raise_while_idle())
         try:
             ended = await engine.run()
         finally:
@@ -406,20 +410,43 @@ def _change(
     )
 
 
-async def _more_at_once(engine: Engine, most: int) -> None:
-    """Let more and more runs begin while those in progress wait for something else than a core. If the cores are busy,
-    it may be with something else, so the check continues, but slowly."""
-    at_once = _AT_ONCE
-    looks = 0
-    while at_once < most:
-        before = idle_s()
-        await asyncio.sleep(_LOOK_S)
-        looks += 1
-        now = idle_s()
-        idle = before is None or now is None or now - before >= _IDLE_SHARE * _AT_ONCE * _LOOK_S
-        if idle or looks % _LOOKS_IF_BUSY == 0:
-            at_once = min(2 * at_once, most)
-            engine.command(Command("set_concurrency", number=at_once))
+class RunsAtOnce:
+    """How many runs of a check are in progress at once, of at most `most`; `command` tells the engine."""
+
+    def __init__(self, command: Callable[[Command], object], most: int, cores: int = _CORES) -> None:
+        self._command = command
+        self._most = most
+        self._cores = cores
+        self._number = cores
+        self._ended = 0
+        self._left = 0
+        """The cores that are left to others."""
+
+    def run_ended(self) -> None:
+        """One more has ended. The first ones are waited for. The rest leaves a core free, where there are two."""
+        self._ended += 1
+        if self._ended == _FIRST:
+            self._left = min(1, self._cores - 1)
+            self._set(min(self._most, self._cores - self._left))
+
+    async def raise_while_idle(self) -> None:
+        """Let more and more runs begin while those in progress wait for something else than a core. If the cores are
+        busy, it may be with something else, so the first runs become more all the same, but slowly."""
+        looks = 0
+        while True:
+            before = idle_s()
+            await asyncio.sleep(_LOOK_S)
+            looks += 1
+            now = idle_s()
+            waited_for = self._ended < _FIRST
+            due = (self._left + _IDLE_SHARE * (self._cores - self._left)) * _LOOK_S
+            idle = waited_for if before is None or now is None else now - before >= due
+            if self._number < self._most and (idle or (waited_for and looks % _LOOKS_IF_BUSY == 0)):
+                self._set(min(2 * self._number, self._most))
+
+    def _set(self, number: int) -> None:
+        self._number = number
+        self._command(Command("set_concurrency", number=number))
 
 
 def _agents_of(run: RunPlan) -> tuple[AgentPlan, ...]:
