@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import overload
 
 _MOST_DECIMALS = 6
+_SECOND_MS, _MINUTE_MS = 999.5, 59_950
 _MOST_DIGITS = 15  # Python refuses to read more than a few thousand, and nothing that is asked for has as many
 
 
@@ -85,17 +86,20 @@ def duration(milliseconds: float | None) -> str:
     """`340 ms`, `2.1 s`, `3 min 5 s`; "" for None."""
     if milliseconds is None:
         return ""
-    if milliseconds < 1000:
+    # The limits are those of the rounded figures: 999.6 ms are not 1000 ms, and 59.97 s not 60.0 s.
+    if milliseconds < _SECOND_MS:
         return f"{milliseconds:.0f} ms"
-    seconds = milliseconds / 1000
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    if milliseconds < _MINUTE_MS:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    return f"{minutes} min {seconds} s"
 
 
 def short_duration(milliseconds: float | None) -> str:
     """As `duration`, for columns: `340 ms`, `2.1 s`, `3:05`, `1:02:09`; "" for None."""
     if milliseconds is None:
         return ""
-    return duration(milliseconds) if milliseconds < 60_000 else clock(milliseconds / 1000)
+    return duration(milliseconds) if milliseconds < _MINUTE_MS else clock(milliseconds / 1000)
 
 
 def clock(seconds: float | None) -> str:
@@ -161,10 +165,13 @@ def token_count(number: int | None) -> str:
 
 
 def file_size(size: int) -> str:
-    """Bytes as `640 bytes`, `45 KB`, `2.5 MB`."""
+    """Bytes as `640 bytes`, `45 KB`, `2.5 MB`, `1.3 GB`."""
     if size < 1_000:
         return count(size, "byte")
-    return f"{size / 1e3:.0f} KB" if size < 999_500 else f"{size / 1e6:,.1f} MB"
+    # Where the smaller unit would be rounded to a thousand, the larger one is meant.
+    if size < 999_500:
+        return f"{size / 1e3:.0f} KB"
+    return f"{size / 1e6:.1f} MB" if size < 999_950_000 else f"{size / 1e9:,.1f} GB"
 
 
 def age(then_ms: int | None, now_ms: int) -> str:
@@ -174,9 +181,10 @@ def age(then_ms: int | None, now_ms: int) -> str:
     seconds = (now_ms - then_ms) / 1000
     if seconds < 45:
         return "just now"
-    if seconds < 3600:
+    # As in `duration`: nothing is 60 min or 24 h ago.
+    if seconds < 59.5 * 60:
         return f"{max(round(seconds / 60), 1)} min ago"
-    if seconds < 86_400:
+    if seconds < 23.5 * 3600:
         return f"{seconds / 3600:.0f} h ago"
     if seconds < 14 * 86_400:
         return f"{seconds / 86_400:.0f} d ago"

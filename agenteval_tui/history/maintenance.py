@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, file_size
 from agenteval_tui.history import schema
 from agenteval_tui.history.blobs import is_transcript, unpack_results, unpack_transcript
 from agenteval_tui.history.connections import (
@@ -264,8 +264,8 @@ def _refuse_without_room(path: Path, size: int) -> None:
     # Once for the copy, and once for the log through which it comes back.
     if free < 2 * size:
         raise HistoryError(
-            f"there is not enough space to rewrite the file: this takes {size / 1e6:,.1f} MB twice, and"
-            f" {free / 1e6:,.1f} MB are free",
+            f"there is not enough space to rewrite the file: this takes {file_size(size)} twice, and"
+            f" {file_size(free)} are free",
             where=str(path),
             fix="free some space, or copy it to another disk: agenteval db export FILE",
         )

@@ -13,6 +13,8 @@ from agenteval_tui.core.numbers import (
     clock,
     count,
     dollars,
+    duration,
+    file_size,
     moment,
     percent,
     percent_interval,
@@ -78,6 +80,30 @@ def test_figures_for_columns() -> None:
     assert ages == ["just now", "2 min ago", "2 h ago", "2 d ago"]
     assert age(None, now) == ""
     assert age(now - 40 * 86_400_000, now).startswith("2026-10")
+
+
+def test_a_size_is_in_the_unit_that_its_rounded_figure_has() -> None:
+    sizes = (0, 1, 999, 1_500, 999_499, 999_500, 2_500_000, 999_949_000, 999_950_000, 3_210_000_000)
+    assert [file_size(size) for size in sizes] == [
+        "0 bytes", "1 byte", "999 bytes", "2 KB", "999 KB", "1.0 MB", "2.5 MB", "999.9 MB", "1.0 GB", "3.2 GB",
+    ]  # fmt: skip
+
+
+def test_a_time_is_in_the_unit_that_its_rounded_figure_has() -> None:
+    times = (999.4, 999.6, 1_000, 59_949, 59_960, 60_000, 119_600, 3_599_700)
+    assert [duration(time) for time in times] == [
+        "999 ms", "1.0 s", "1.0 s", "59.9 s", "1 min 0 s", "1 min 0 s", "2 min 0 s", "60 min 0 s",
+    ]  # fmt: skip
+    # A column and a sentence say the same time.
+    assert [short_duration(time) for time in times] == [
+        "999 ms", "1.0 s", "1.0 s", "59.9 s", "1:00", "1:00", "2:00", "1:00:00",
+    ]  # fmt: skip
+
+
+def test_an_age_is_in_the_unit_that_its_rounded_figure_has() -> None:
+    now = 1_795_262_400_000
+    ages = [age(now - seconds * 1000, now) for seconds in (44, 45, 3_569, 3_575, 84_590, 84_700)]
+    assert ages == ["just now", "1 min ago", "59 min ago", "1 h ago", "23 h ago", "1 d ago"]
 
 
 def test_a_sum_of_which_parts_are_unknown_says_so() -> None:

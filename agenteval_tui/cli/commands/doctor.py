@@ -34,7 +34,7 @@ from agenteval_tui.core.entry_points import (
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.installed_packages import installed, version_of
-from agenteval_tui.core.numbers import count, duration
+from agenteval_tui.core.numbers import count, duration, file_size
 from agenteval_tui.core.private_files import read_small
 from agenteval_tui.core.version import __version__
 from agenteval_tui.formats.documents.listings import Doctor, DoctorCheck
@@ -207,7 +207,7 @@ def _history(path: Path) -> DoctorCheck:
 
 def _history_state(path: Path, health: Health) -> DoctorCheck:
     runs = count(health.rows.get("runs", 0), "run")
-    message = f"{path}: {runs}, {(health.size + health.log_size) / 1e6:.1f} MB, version {health.version}"
+    message = f"{path}: {runs}, {file_size(health.size + health.log_size)}, version {health.version}"
     if health.problems:
         fix = "start agenteval: it moves a damaged file aside and saves what can be read"
         return DoctorCheck("history", "error", f"{message}; damaged: {health.problems[0]}", fix)

@@ -17,7 +17,7 @@ from agenteval_tui.core.atomic_write import write_pieces
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, file_size
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.exporters.export import Losses, exporter_named, exporters, stored_runs
@@ -319,8 +319,7 @@ def _what_lies_there(text: str) -> list[tuple[str, str]]:
                 (f"It has tests but no runs. Run: agenteval import {path.name} --to FILE", "failed"),
                 *page,
             ]
-        size = path.stat().st_size
-        return [(words, ""), (f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB", "dim"), *page]
+        return [(words, ""), (file_size(path.stat().st_size), "dim"), *page]
     folder, names = _entries(text)
     if not names:
         where = "This folder" if folder == Path() else one_line(str(folder), 200)
