@@ -21,6 +21,7 @@ from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.delete_runs import DeleteResult, Progress, remove_runs, running_executions
 from agenteval_tui.history.recordings import FORK
+from agenteval_tui.history.search import moment
 from agenteval_tui.history.store import Store
 
 _UNENDED = "('queued', 'running', 'grading')"
@@ -34,6 +35,15 @@ class Pruning(Struct, frozen=True):
 
     before_ms: int | None = None
     keep: int | None = None
+
+
+def moment_before(text: str, now_ms: int) -> int:
+    """What `before_ms` is for an age ("90d", "6mo") or a day ("2026-08-01") that a person typed. Raises
+    AgentevalError."""
+    before = moment(text, now_ms)
+    if before is None:
+        raise AgentevalError(f"{text!r} is not an age or a day", fix="such as 90d, 12h, 2w, 6mo, 1y, or 2026-08-01")
+    return before
 
 
 class PrunableCounts(Document, frozen=True, kw_only=True):
@@ -57,7 +67,8 @@ class Prunable(PrunableCounts, frozen=True, kw_only=True):
 def prunable(store: Store, pruning: Pruning) -> Prunable:
     """Look what would go; changes nothing. Raises AgentevalError when `pruning` names no limit."""
     if pruning.before_ms is None and pruning.keep is None:
-        raise AgentevalError("say what to remove", fix="give --older-than 90d, --keep 100 (of each test), or both")
+        fix = "give an age, such as 90d, or how many runs of each test to keep, or both"
+        raise AgentevalError("say what to remove", fix=fix)
     return store.read(lambda c: _look(c, pruning))
 
 

@@ -39,7 +39,7 @@ NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
 _OUTCOMES = tuple(status for status in STATUSES if status != "grading")
 _SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
 _QUERY_PART = re.compile(r'((?:meta\.[\w.-]+|\w+)):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
-_AGE = re.compile(r"(\d{1,5})(min|h|d|w|mo|y)")
+_AGE = re.compile(r"(\d{1,5}) *(min|h|d|w|mo|y)")
 _MINUTES = {"min": 1, "h": 60, "d": 1440, "w": 10_080, "mo": 43_200, "y": 525_600}
 
 
@@ -225,6 +225,7 @@ def _outcomes(text: str) -> tuple[str, ...]:
 
 def moment(text: str, now_ms: int) -> int | None:
     """The moment (milliseconds) that an age before now (24h, 7d) or a day means; None: neither."""
+    text = text.strip()
     age = _AGE.fullmatch(text.lower())
     if age:
         return now_ms - int(age.group(1)) * _MINUTES[age.group(2)] * 60_000

@@ -47,6 +47,11 @@ class Session:
         """Whether lists show the runs of all projects, and not only of the open one."""
 
     @property
+    def db_option(self) -> str:
+        """What a command that the app hands out needs to find this history: ` --db FILE`, or nothing."""
+        return directories.db_option(self.db)
+
+    @property
     def store(self) -> Store:
         """The history, opened at first use."""
         with self._lock:

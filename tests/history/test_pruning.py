@@ -14,7 +14,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines, quarantines
 from agenteval_tui.history.delete_runs import PRUNED, remove_runs
-from agenteval_tui.history.pruning import Pruning, protection, prunable, prune
+from agenteval_tui.history.pruning import Pruning, moment_before, protection, prunable, prune
 from agenteval_tui.history.rebuild_totals import recount
 from agenteval_tui.history.records import ExecutionRecord, FailedAttempt, RunFilter
 from agenteval_tui.history.store import Store
@@ -156,3 +156,13 @@ def test_it_can_be_stopped_and_another_process_writes_meanwhile(store: Store, pa
         other.run_started("RUNS-RUN-00000", 1, 5).result()
     assert_sound(store)
     assert os.path.exists(path)
+
+
+def test_ages_and_days() -> None:
+    now = 1000 * 86_400_000
+    ages = ("90d", "24 h", "2w", " 1Y ", "6mo")
+    assert [(now - moment_before(age, now)) // 86_400_000 for age in ages] == [90, 1, 14, 365, 180]
+    assert moment_before("1970-01-02T00:00+00:00", now) == 86_400_000
+    for wrong in ("90", "soon", "-3d", "9999999d", "d"):
+        with pytest.raises(AgentevalError, match="is not an age or a day"):
+            moment_before(wrong, now)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import time
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -22,7 +20,7 @@ from agenteval_tui.core.display import command_line
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import count, moment
+from agenteval_tui.core.numbers import count, file_size, moment
 from agenteval_tui.formats.documents.db import (
     HistoryCheck,
     HistoryHealth,
@@ -38,8 +36,9 @@ from agenteval_tui.history.delete_runs import DeleteResult
 from agenteval_tui.history.errors import RUN_SOMETHING
 from agenteval_tui.history.maintenance import CheckResult, check, check_health, repair, space, vacuum
 from agenteval_tui.history.merge import merge_history
-from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
+from agenteval_tui.history.pruning import Prunable, Pruning, moment_before, prunable, prune
 from agenteval_tui.history.salvage import describe_loss, salvage
+from agenteval_tui.views.pruning import pruning_view
 
 _LIST_SUITES = command_line("agenteval", "db", "query", "SELECT DISTINCT suite_file FROM runs")
 
@@ -80,14 +79,6 @@ def existing(invocation: Invocation) -> Path:
     return path
 
 
-def megabytes(size: float) -> str:
-    """1.3 GB, 2.5 MB, 12 KB."""
-    for unit, of in (("GB", 1e9), ("MB", 1e6)):
-        if size >= of:
-            return f"{size / of:,.1f} {unit}"
-    return f"{size / 1e3:,.0f} KB"
-
-
 def _health(path: Path) -> HistoryHealth:
     health = check_health(path)
     parts = space(path).parts if not health.problems else ()
@@ -122,8 +113,8 @@ def _print(out: Output, state: HistoryHealth, options: str) -> None:
     elif state.wrong:
         health = ("needs repair", "warn")
     out.line(state.file)
-    log = f" and {megabytes(state.log_size)} of its log" if state.log_size else ""
-    out.line(f"  {megabytes(state.size)}{log}, ", health, f"; version {state.file_version}, SQLite {state.sqlite}")
+    log = f" and {file_size(state.log_size)} of its log" if state.log_size else ""
+    out.line(f"  {file_size(state.size)}{log}, ", health, f"; version {state.file_version}, SQLite {state.sqlite}")
     for problem in state.problems[:5]:
         out.line(("    " + problem, "bad"))
     if state.problems:
@@ -146,9 +137,9 @@ def _print(out: Output, state: HistoryHealth, options: str) -> None:
     )
     for part in state.space:
         share = part.bytes / max(state.size, 1)
-        out.line(f"  {part.what:<22}{megabytes(part.bytes):>10}  ", (f"{100 * share:3.0f} %", "dim"))
+        out.line(f"  {part.what:<22}{file_size(part.bytes):>10}  ", (f"{100 * share:3.0f} %", "dim"))
     for nearby in state.beside:
-        out.line(("  kept beside it: ", "dim"), f"{nearby.file} ({megabytes(nearby.size)})")
+        out.line(("  kept beside it: ", "dim"), f"{nearby.file} ({file_size(nearby.size)})")
     if state.unused > state.size / 4:
         out.line((f"  agenteval db vacuum{options} frees the unused space", "dim"))
 
@@ -237,30 +228,6 @@ command.add_command(query_command, "query")
 # `agenteval db prune`: old runs go, by age and by count per test
 
 
-_AGE = re.compile(r"(\d{1,6})\s*(h|d|w|mo|y)", re.IGNORECASE)
-_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "mo": 30 * 24, "y": 365 * 24}
-_REASONS = {
-    "running": "running now",
-    "baseline": "a baseline",
-    "labelled": "labelled",
-    "quarantine": "in quarantine",
-    "triage": "an example of a triage decision",
-}
-
-
-def cutoff(text: str, now: int) -> int:
-    """The moment that an age ("90d", "12h", "2w", "6mo", "1y") or a day ("2026-08-01") stands for, in milliseconds."""
-    match = _AGE.fullmatch(text.strip())
-    if match:
-        return now - int(match.group(1)) * _HOURS[match.group(2).lower()] * 3_600_000
-    try:
-        return int(datetime.fromisoformat(text.strip()).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        raise AgentevalError(
-            f"{text!r} is not an age or a day", fix="such as 90d, 12h, 2w, 6mo, 1y, or 2026-08-01"
-        ) from None
-
-
 @command.command("prune")
 @click.option("--older-than", "older_than", metavar="AGE", help="Runs older than this (90d, 12h, 2w, 6mo, 1y, a day).")
 @click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs of each test.")
@@ -279,11 +246,11 @@ def prune_command(
     the space, or `agenteval db vacuum` frees it.
     """
     existing(invocation)
-    pruning = Pruning(None if older_than is None else cutoff(older_than, now_ms()), keep)
+    pruning = Pruning(None if older_than is None else moment_before(older_than, now_ms()), keep)
     with invocation.store(to_look=dry_run) as store:
         old = prunable(store, pruning)
         if not as_json:
-            _say(invocation, old)
+            invocation.out.view(pruning_view(old, len(old.runs)))
         if dry_run or (not old.runs and not old.executions):
             if as_json:
                 invocation.out.json(_document(old, None))
@@ -297,7 +264,7 @@ def prune_command(
     else:
         invocation.out.line(
             f"removed {count(done.runs, 'run')} and {count(done.executions, 'execution')};"
-            f" {megabytes(done.free_bytes)} of the file are now unused"
+            f" {file_size(done.free_bytes)} of the file are now unused"
         )
         invocation.out.line((f"agenteval db vacuum{invocation.db_option} frees them", "dim"))
     return 0
@@ -310,24 +277,9 @@ def _show_progress(invocation: Invocation, at: int, of: int) -> bool:
 
 def _confirm_pruning(invocation: Invocation, prunable: Prunable, as_json: bool) -> bool:
     if as_json or not can_ask(invocation):
-        raise AgentevalError(
-            "this removes runs permanently, and there is no terminal to ask in", fix="--yes, or --dry-run to look"
-        )
+        where = "--json asks nothing" if as_json else "there is no terminal to ask in"
+        raise AgentevalError(f"this removes runs permanently, and {where}", fix="--yes, or --dry-run to look")
     return confirm(invocation, f"Remove {count(len(prunable.runs), 'run')} of all projects for good?")
-
-
-def _say(invocation: Invocation, prunable: Prunable) -> None:
-    out = invocation.out
-    if not prunable.runs and not prunable.executions:
-        out.line(f"none of {count(prunable.of_runs, 'run')} is old enough to remove")
-    else:
-        out.line(
-            f"{len(prunable.runs):,} of {count(prunable.of_runs, 'run')} and"
-            f" {prunable.executions:,} of {count(prunable.of_executions, 'execution')} would be"
-            f" removed, about {megabytes(prunable.bytes)} (all projects)"
-        )
-    for why, number in prunable.kept.items():
-        out.line(("  stays: ", "dim"), f"{count(number, 'run')}, {_REASONS.get(why, why)}")
 
 
 def _document(prunable: Prunable, done: DeleteResult | None) -> HistoryPruning:
@@ -344,7 +296,7 @@ def vacuum_command(invocation: Invocation) -> int:
     with invocation.store() as store:
         done = vacuum(store)
     freed = max(done.before - done.after, 0)
-    invocation.out.line(f"{megabytes(done.before)} → {megabytes(done.after)}: {megabytes(freed)} freed")
+    invocation.out.line(f"{file_size(done.before)} → {file_size(done.after)}: {file_size(freed)} freed")
     return 0
 
 
@@ -366,7 +318,7 @@ def export_command(invocation: Invocation, file: Path, force: bool) -> int:
     with invocation.store(to_look=True):
         pass  # an older file is brought up to date, a damaged one is saved
     size = copy_history(path, file, force=force)
-    invocation.out.line(f"{file}: {megabytes(size)}")
+    invocation.out.line(f"{file}: {file_size(size)}")
     invocation.out.line((command_line("agenteval", "--db", str(file), "history"), "dim"))
     return 0
 

@@ -9,25 +9,18 @@ from textual.app import ComposeResult
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
-from agenteval_tui.core.numbers import count
-from agenteval_tui.history.pruning import Prunable, Pruning, prunable, prune
-from agenteval_tui.history.search import moment
+from agenteval_tui.core.numbers import count, file_size, typed_whole
+from agenteval_tui.history.pruning import Prunable, Pruning, moment_before, prunable, prune
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.sheet_edges import Keys
-from agenteval_tui.tui.styled_text import Line, error_lines, paragraph
+from agenteval_tui.tui.presenters.view_lines import view_lines
+from agenteval_tui.tui.styled_text import Line, error_lines
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.workers import start_worker
-
-STAYS = {
-    "running": "running now",
-    "baseline": "a baseline",
-    "labelled": "labelled",
-    "quarantine": "of tests in quarantine",
-    "triage": "examples of triage decisions",
-}
+from agenteval_tui.views.pruning import pruning_view
 
 
 class PruneScreen(Sheet["bool | None"]):
@@ -83,15 +76,12 @@ class PruneScreen(Sheet["bool | None"]):
 
     def _wanted(self) -> Pruning:
         """What is typed. Raises AgentevalError."""
-
         values = self.query_one(Form).values()
-        age, keep = values["age"].strip(), values["keep"].strip()
-        before = moment(age, now_ms()) if age else None
-        if age and before is None:
-            raise AgentevalError(f"{age!r} is not an age or a day", fix="such as 90d, 2w, 6mo, 1y, or 2026-08-01")
-        if keep and not (keep.isascii() and keep.isdigit() and len(keep) < 10):
+        before = moment_before(values["age"], now_ms()) if values["age"] else None
+        keep = typed_whole(values["keep"])
+        if values["keep"] and keep is None:
             raise AgentevalError("the number of runs to keep per test is a whole number")
-        return Pruning(before, int(keep) if keep else None)
+        return Pruning(before, keep)
 
     def _look(self) -> None:
         self._error = self._found = None
@@ -128,7 +118,8 @@ class PruneScreen(Sheet["bool | None"]):
             return
         self._going = ""
         self.agenteval.say(
-            f"Removed {count(done.runs, 'run')}. agenteval db vacuum frees {done.free_bytes / 1e6:,.1f} MB.",
+            f"Removed {count(done.runs, 'run')}. agenteval db vacuum{self.agenteval.session.db_option} frees "
+            f"{file_size(done.free_bytes)}.",
             place=NotificationSource("screen", "history"),
         )
         self.dismiss(True)
@@ -146,22 +137,7 @@ class PruneScreen(Sheet["bool | None"]):
         prunable = self._found
         if prunable is None:
             return [(), (("Looking for runs to remove …", "dim"),)]
-        lines: list[Line] = [()]
-        if not prunable.runs and not prunable.executions:
-            lines.append(((f"None of {count(prunable.of_runs, 'run')} would be removed.", ""),))
-        else:
-            lines += paragraph(
-                f"{len(prunable.runs):,} of {count(prunable.of_runs, 'run')} and {prunable.executions:,} of "
-                f"{count(prunable.of_executions, 'execution')} would be removed, "
-                f"about {prunable.bytes / 1e6:,.1f} MB.",
-                width,
-                "bold",
-            )
-        lines += [
-            ((f"  kept: {count(number, 'run')}, {STAYS.get(why, why)}", "dim"),)
-            for why, number in prunable.kept.items()
-        ]
-        return lines
+        return [(), *view_lines(pruning_view(prunable, len(prunable.runs)), width)]
 
     def _keys(self) -> Keys:
         sure = bool(self._found and (self._found.runs or self._found.executions))
