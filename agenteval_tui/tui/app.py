@@ -583,8 +583,9 @@ if TYPE_CHECKING:
     _HAS_ALL_SERVICES: type[Services] = AgentevalApp
 
 
-def continuing(execution_ids: Iterable[str]) -> list[str]:
-    """What is to be said when the app has ended: which of these executions run on, and how to reach them."""
+def continuing(execution_ids: Iterable[str], options: str = "") -> list[str]:
+    """What is to be said when the app has ended: which of these executions run on, and how to reach them. `options`:
+    those that the commands need, as ` --db FILE`."""
     ids = set(execution_ids)
     if not ids:
         return []
@@ -594,7 +595,7 @@ def continuing(execution_ids: Iterable[str]) -> list[str]:
     ends = [
         short_id(live_execution.execution) for live_execution in live_executions() if live_execution.execution in ids
     ]
-    return [f"{end} continues: agenteval attach {end} | agenteval cancel {end}" for end in ends]
+    return [f"{end} continues: agenteval attach {end}{options} | agenteval cancel {end}{options}" for end in ends]
 
 
 def run_app(start: AppStart) -> int:
@@ -604,6 +605,7 @@ def run_app(start: AppStart) -> int:
     if app.return_code:
         return app.return_code
     with contextlib.suppress(OSError):  # the terminal may be gone
-        sys.stdout.writelines(f"{line}\n" for line in continuing({*app.live_executions.known, *app.begun}))
+        lines = continuing({*app.live_executions.known, *app.begun}, app.session.db_option)
+        sys.stdout.writelines(f"{line}\n" for line in lines)
         sys.stdout.flush()
     return result or 0

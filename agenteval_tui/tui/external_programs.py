@@ -86,7 +86,7 @@ class ExternalPrograms:
         except OSError as error:
             self._notifier.say_error(AgentevalError("agenteval debug can't be started", fix=str(error)))
         except SuspendNotSupported:
-            fix = f"run agenteval debug {run}"
+            fix = f"run agenteval debug {run}{directories.db_option(history)}"
             self._notifier.say_error(AgentevalError("a debugger needs the terminal", fix=fix))
         self._app.refresh()
 

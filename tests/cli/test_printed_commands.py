@@ -99,7 +99,7 @@ def commands_without_history(file: Path, *, only_with_ids: bool) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("room", ["cli", "views", "analysis", "history", "runs"])
+@pytest.mark.parametrize("room", ["cli", "views", "tui", "analysis", "history", "runs"])
 def test_every_command_that_can_be_copied_takes_the_option_of_the_history(room: str) -> None:
     """Errors from below the command line may mention a verb; a command with an id must work there, too."""
     files = [

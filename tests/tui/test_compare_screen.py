@@ -113,7 +113,7 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         assert "customers-germany / right filter" in shown
         await press(pilot, "escape")
         await press(pilot, "y")
-        assert app.clipboard == f"agenteval compare baseline {NEW}"
+        assert app.clipboard == f"agenteval compare baseline {NEW} --db {recorded[1]}"
         # What now: the causes, the criterion's config, or a quarantine.
         await press(pilot, "C")
         assert isinstance(app.screen, CausesScreen)

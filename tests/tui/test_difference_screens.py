@@ -137,6 +137,7 @@ async def test_one_above_the_other_where_it_is_narrow_and_other_runs_by_choice(r
         await press(pilot, "y")
         assert app.clipboard.startswith("agenteval show ")
         assert " --diff " in app.clipboard
+        assert app.clipboard.endswith(f" --db {app.session.db}"), "it is found from another folder, and in the demo"
         # From Inspect a run can be chosen at once.
         await press(pilot, "escape", "alt+d")
         assert isinstance(app.screen, RunPickerScreen)

@@ -66,6 +66,7 @@ async def test_in_tmux_it_goes_into_tmuxs_buffer(
         said = await copied(pilot, app)
         assert said.startswith("Copied to tmux's buffer: agenteval triage ")
         assert (tmp_path / "buffer").read_text() == app.clipboard
+        assert app.clipboard.endswith(f" --db {samples[1]} ")
         assert (tmp_path / "arguments").read_text().split() == ["load-buffer", "-w", "-"]
 
 
@@ -151,6 +152,9 @@ def test_what_continues_is_said_with_the_commands_that_reach_it(monkeypatch: pyt
     assert continuing(["one that has ended"]) == []
     assert continuing([live[0].execution]) == [
         "V1E8FTEA continues: agenteval attach V1E8FTEA | agenteval cancel V1E8FTEA"
+    ]
+    assert continuing([live[1].execution], " --db h.db") == [
+        "V1E8FTEA continues: agenteval attach V1E8FTEA --db h.db | agenteval cancel V1E8FTEA --db h.db"
     ]
     monkeypatch.setattr(client, "live_executions", lambda: live[:1])
     assert client.find("v1e8ftea") == live[0]

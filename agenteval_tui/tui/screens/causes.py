@@ -294,7 +294,7 @@ class CausesScreen(FilteredScreen):
         """Copy the command that decides about it."""
         row = self._row()
         if row is not None:
-            command = f"agenteval triage {row.group.cause.id} "
+            command = f"agenteval triage {row.group.cause.id}{self.agenteval.session.db_option} "
             self.agenteval.copy(command, command)
 
     def step_back(self) -> bool:

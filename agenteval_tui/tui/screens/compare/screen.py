@@ -467,7 +467,7 @@ class CompareScreen(FilteredScreen):
         if words is None:
             self._say_nothing_is_compared()
             return
-        command = command_line(*words)
+        command = command_line(*words) + self.agenteval.session.db_option
         self.agenteval.copy(command, command)
 
     def _say_nothing_is_compared(self) -> None:

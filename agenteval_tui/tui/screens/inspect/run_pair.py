@@ -32,9 +32,9 @@ class RunPair(Struct, frozen=True):
                 return step.place
         return None
 
-    def command(self) -> str:
-        """The command that prints this difference."""
-        return command_line("agenteval", "show", self.left.id, "--diff", self.right.id)
+    def command(self, options: str) -> str:
+        """The command that prints this difference. `options`: those that it needs, as ` --db FILE`."""
+        return command_line("agenteval", "show", self.left.id, "--diff", self.right.id) + options
 
 
 def pair_reader(session: Session, run: str, other: str = "") -> Callable[[], RunPair | None]:

@@ -192,7 +192,8 @@ class DifferencePane(TitledPane[None]):
     def action_copy(self) -> None:
         """Copy the command that prints this difference."""
         if self.pair is not None:
-            services(self).copy(self.pair.command(), self.pair.command())
+            command = self.pair.command(services(self).session.db_option)
+            services(self).copy(command, command)
 
 
 class BranchesPane(TitledPane[BranchesController]):

@@ -929,7 +929,7 @@ class InspectScreen(FrameScreen):
             self._reveal("transcript")
             self.transcript.toggle_raw()
             return
-        title, command = "The difference as JSON", f"{pair.command()} --json"
+        title, command = "The difference as JSON", f"{pair.command(self.agenteval.session.db_option)} --json"
 
         def show(parts: list[tuple[str, object]]) -> None:
             if self.is_current:
@@ -1400,7 +1400,8 @@ class InspectScreen(FrameScreen):
         address = self.controller.address()
         if not address:
             return
-        self.agenteval.copy(address, f"{one_line(address)}; `agenteval open` with this address brings you back here.")
+        opens = f"`agenteval open{self.agenteval.session.db_option}`"
+        self.agenteval.copy(address, f"{one_line(address)}; {opens} with this address brings you back here.")
 
 
 def _blame_key(what: str) -> str:
