@@ -11,12 +11,18 @@ _SECOND_MS, _MINUTE_MS = 999.5, 59_950
 _MOST_DIGITS = 15  # Python refuses to read more than a few thousand, and nothing that is asked for has as many
 
 
-def percent(share: float | None, decimals: int = 0) -> str:
+def percent(share: float | None, decimals: int = 0, *, beside: float | None = None) -> str:
     """`42 %` of a share 0..1, with up to `decimals` digits behind the point; `-` where there is none.
 
-    What is not all is never written as 100 %, and what is not nothing never as 0 %: 999 of 1,000 is 99.9 %.
+    What is not all is never written as 100 %, and what is not nothing never as 0 %: 999 of 1,000 is 99.9 %. `beside`: a
+    share that stands near it, as its limit, and is never written alike: 89.6 % is below 90 %.
     """
-    return "-" if share is None else f"{_enough((share,), decimals)[0]} %"
+    return "-" if share is None else f"{_enough((share,) if beside is None else (share, beside), decimals)[0]} %"
+
+
+def percent_limit(share: float) -> str:
+    """A limit for shares 0..1 in percent, as exactly as somebody set it: `98.75 %`."""
+    return percent(share, _MOST_DECIMALS)
 
 
 def rate_bar(rate: float, cells: int, *, unicode: bool = True) -> str:

@@ -197,7 +197,7 @@ def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
         rate = result.gating.overall.rate
         assert rate is not None
         fell = f"from {share(rate.was)} to {share(rate.now)} ({numbers.points(-result.drop)} points)"
-        missed.append(f"--max-drop {share(gates.max_drop)}: the pass rate fell {fell}")
+        missed.append(f"--max-drop {numbers.percent_limit(gates.max_drop)}: the pass rate fell {fell}")
     # Errors have an exit code of their own, which says that there is no verdict.
     if result.gating.overall.rate is None and any(notice.cause != "errors" for notice in result.notices):
         missed.append("no test has a verdict on both sides, so nothing could be compared")
@@ -213,5 +213,5 @@ def gate_certainty(result: BaselineResult, gates: GateOptions) -> str:
     parts = [part for part in (significance_text(overall), power_text(overall)) if part]
     limit = gates.max_drop
     if limit is not None and overall.rate is not None and (overall.detectable is None or overall.detectable > limit):
-        parts.append(f"this sample is too small to detect a drop of {share(limit)}")
+        parts.append(f"this sample is too small to detect a drop of {numbers.percent_limit(limit)}")
     return "; ".join(parts)

@@ -21,7 +21,7 @@ SIGNS: dict[str, Span] = {"reached": ("✓", "good"), "missed": ("✗", "bad"), 
 
 def gate_text(pass_rate: float) -> str:
     """`gate 80 %`."""
-    return f"gate {numbers.percent(pass_rate, 1)}"
+    return f"gate {numbers.percent_limit(pass_rate)}"
 
 
 def verdict_text(verdict: GateVerdict) -> str:
@@ -38,7 +38,11 @@ def counts_text(verdict: GateVerdict) -> str:
     passed = f"{verdict.passed:,} of {numbers.count(verdict.n, 'run')} passed"
     # Of few runs the certainty that stands behind it says more than an interval from one end to the other.
     interval = f", {numbers.interval_phrase(verdict.shown_interval)}" if verdict.shown_interval is not None else ""
-    return f"{passed} ({numbers.percent(verdict.rate, 1)}{interval})"
+    return f"{passed} ({_rate(verdict)}{interval})"
+
+
+def _rate(verdict: GateVerdict) -> str:
+    return numbers.percent(verdict.rate, 1, beside=verdict.gate.pass_rate)
 
 
 def certainty_text(verdict: GateVerdict) -> str:
@@ -129,5 +133,5 @@ def gates_text(gates: TestGates) -> str:
 
 
 def _short(verdict: GateVerdict) -> str:
-    rate = f", {numbers.percent(verdict.rate, 1)} passed" if verdict.rate is not None else ""
+    rate = f", {_rate(verdict)} passed" if verdict.rate is not None else ""
     return f"{gate_text(verdict.gate.pass_rate)}{rate}"

@@ -335,14 +335,18 @@ def alerts_table(watched: AlertCheck) -> Table:
         cells = (
             text(_STATES[alert.state]),
             text(alert.name or "all runs", ("  could be chance" if alert.by_chance else "", "dim")),
-            text((numbers.percent(alert.rate), "bold")),
-            text((f"below {alert.below * 100:g} %", "dim")),
+            text((_rate(alert), "bold")),
+            text((f"below {numbers.percent_limit(alert.below)}", "dim")),
             text((interval_text(alert.interval) if alert.n else "", "dim")),
             text((f"{alert.runs:,}", "dim")),
         )
         rows.append(Row(cells, row_key("alert", alert.key)))
     heads = ("rate", "threshold", "95 %", "runs")
     return Table((Column("", "right"), Column(""), *(Column(head, "right") for head in heads)), tuple(rows))
+
+
+def _rate(alert: Alert) -> str:
+    return numbers.percent(alert.rate, beside=alert.below)
 
 
 def alert_view(watched: AlertCheck, window: str) -> View:
@@ -366,17 +370,16 @@ def _feedback_alert(alert: FeedbackAlert, window: str) -> Text:
 def _alert(alert: Alert, window: str) -> Iterator[Text]:
     word, token = _STATES[alert.state]
     who = f"{one_line(alert.name, 60)}: " if alert.key else ""
-    passed = f"{alert.passed} of {numbers.count(alert.n, 'run')} of {numbers.count(alert.tests, 'test')} passed"
-    figures = (
-        f"pass rate {numbers.percent(alert.rate)} ({passed}, {numbers.interval_phrase(alert.interval)}) in {window}"
-    )
+    passed = f"{alert.passed:,} of {numbers.count(alert.n, 'run')} of {numbers.count(alert.tests, 'test')} passed"
+    figures = f"pass rate {_rate(alert)} ({passed}, {numbers.interval_phrase(alert.interval)}) in {window}"
+    below = numbers.percent_limit(alert.below)
     phrases = {
-        "ok": f"{figures}, not below {numbers.percent(alert.below)}",
-        "alert": f"{figures}, below {numbers.percent(alert.below)}",
+        "ok": f"{figures}, not below {below}",
+        "alert": f"{figures}, below {below}",
         "errors": f"all of {numbers.count(alert.errors, 'run')} ended in an error in {window}",
         "empty": f"no run has a verdict in {window}",
     }
     yield text((f"{word}: ", token), f"{who}{phrases[alert.state]}")
     if alert.by_chance:
-        inside = "" if alert.interval is None else f"{numbers.percent(alert.below)} is inside the interval: "
+        inside = "" if alert.interval is None else f"{below} is inside the interval: "
         yield text((f"  {inside}with so few runs this can be chance", "dim"))

@@ -12,7 +12,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
 from agenteval_tui.runs.plan.gates import StoredGates, gate_of, stop_threshold
 from agenteval_tui.suites.model import Gate, Stop, Suite, Test
-from agenteval_tui.views.gates import certainty_text, verdict_text
+from agenteval_tui.views.gates import certainty_text, gate_text, verdict_text
 
 SIGNS = {"+": "passed", "x": "failed", "!": "error", "?": "needs_review", "-": "cancelled", ".": "skipped"}
 
@@ -37,6 +37,13 @@ def runs(test: str, signs: str, **given: Any) -> list[RunRow]:
 def judged(signs: str, pass_rate: float) -> tuple[GateVerdict, TestGates]:
     gates = judge_gates(StoredGates({"gates": {"k": {"t": pass_rate}}}), runs("t", signs))
     return gates.verdicts[0], gates
+
+
+def test_a_rate_is_not_rounded_to_the_gate_that_it_misses() -> None:
+    near, _ = judged("+" * 1_999 + "x" * 501, 0.8)
+    assert verdict_text(near).startswith("gate 80 % missed: 1,999 of 2,500 runs passed (79.96 %, ")
+    assert gate_text(0.985) == "gate 98.5 %"
+    assert gate_text(0.9875) == "gate 98.75 %"
 
 
 @pytest.mark.parametrize(

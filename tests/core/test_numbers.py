@@ -18,6 +18,7 @@ from agenteval_tui.core.numbers import (
     moment,
     percent,
     percent_interval,
+    percent_limit,
     points,
     points_interval,
     short_dollars,
@@ -33,6 +34,29 @@ from agenteval_tui.core.numbers import (
 )
 def test_a_share_is_all_or_nothing_only_where_it_is(share: float, said: str) -> None:
     assert percent(share) == said
+
+
+@given(st.integers(1, 3_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.integers(0, 1_000))
+def test_a_share_is_written_on_the_side_of_its_limit_where_it_is(counts: tuple[int, int], thousandths: int) -> None:
+    share, limit = counts[0] / counts[1], thousandths / 1_000
+    written, of_limit = percent(share, beside=limit), percent_limit(limit)
+    rounded, exact = float(written.removesuffix(" %")), float(of_limit.removesuffix(" %"))
+    assert exact == pytest.approx(100 * limit)
+    if share != limit:
+        assert (rounded < exact) == (share < limit), (written, of_limit)
+
+
+def test_a_limit_is_written_as_somebody_set_it() -> None:
+    assert [percent_limit(limit) for limit in (0.9, 0.985, 0.9875, 1.0, 0.0)] == [
+        "90 %", "98.5 %", "98.75 %", "100 %", "0 %",
+    ]  # fmt: skip
+    assert [percent(share, beside=0.9) for share in (0.896, 0.9, 0.9004, 0.5)] == ["89.6 %", "90 %", "90.04 %", "50 %"]
+
+
+def test_the_least_difference_that_can_be_seen_is_not_rounded_down() -> None:
+    assert [least_points(least) for least in (0.0004, 0.01, 0.05, 0.0504, 0.32)] == [
+        "1 point", "1 point", "5 points", "6 points", "32 points",
+    ]  # fmt: skip
 
 
 def test_the_interval_of_a_thousand_passes_is_no_point() -> None:

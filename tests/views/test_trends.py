@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from trend_made import DAY, NOON, filled
 
-from agenteval_tui.analysis.trend_alerts import watch
+from agenteval_tui.analysis.trend_alerts import AlertCheck, watch
 from agenteval_tui.analysis.trend_breaks import Break
 from agenteval_tui.analysis.trend_regrade import Regrading
 from agenteval_tui.analysis.trend_scores import Extras, extras
@@ -146,6 +146,27 @@ def test_alerts_are_sentences_and_rows_of_the_same_words(store: Store) -> None:
     lines = printed(alert_view(replace(fired, left_out=held), "1 h"))
     assert lines[2].startswith("~ in quarantine, left out: t 0 / right  until 2026-11-")
     assert lines[-1] == "~ and 2 more in quarantine"
+
+
+def test_a_rate_and_its_threshold_are_not_rounded_to_the_same_figure(store: Store) -> None:
+    (alert,) = watch(store, WEEK, 0.9, NOW).alerts
+    near = AlertCheck((replace(alert, rate=0.896, passed=1_344, n=1_500), replace(alert, rate=0.9, below=0.985)), ())
+    below, exact, *_ = (line for line in printed(alert_view(near, "the last 7 days")) if line.startswith("ALERT"))
+    assert below.startswith("ALERT: pass rate 89.6 % (1,344 of 1,500 runs of ")
+    assert below.endswith("below 90 %")
+    assert exact.endswith("below 98.5 %")
+    rows = [[plain(cell) for cell in row.cells] for row in alerts_table(near).rows]
+    assert [row[2:4] for row in rows] == [["89.6 %", "below 90 %"], ["90 %", "below 98.5 %"]]
+
+
+def test_figures_of_thousands_of_runs_have_separators(store: Store) -> None:
+    trended = trend(store, WEEK, MEASURES)
+    (series,) = trended.series
+    many = replace(series, overall=replace(series.overall, n=12_345, errors=1_200))
+    cells = [plain(cell) for cell in series_table(replace(trended, series=(many,)), ()).rows[-1].cells]
+    assert cells[3:5] == ["12,345", "1,200"]
+    steps = MeasureStats(1, 1_234.0, 1_234.0, 1_234.0, 1_234.0)
+    assert value_text(replace(many, spent_overall={"steps": steps}), "steps", None) == "1,234"
 
 
 def test_what_grading_again_came_to() -> None:

@@ -12,7 +12,16 @@ from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Problem
-from agenteval_tui.core.numbers import TOO_FEW, age, count, percent, percent_span, short_dollars, short_duration
+from agenteval_tui.core.numbers import (
+    TOO_FEW,
+    age,
+    count,
+    percent,
+    percent_limit,
+    percent_span,
+    short_dollars,
+    short_duration,
+)
 from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.grading.sentences import not_made_sentence
 from agenteval_tui.history.records import SUMMARY_WINDOW, RunRow
@@ -105,7 +114,7 @@ def _suite(node: Node, width: int) -> list[Line]:
     if suite.agent:
         lines += labelled("agent", suite.agent, width)
     if suite.gate is not None:
-        lines += labelled("gate", f"{percent(suite.gate.pass_rate)} of each test's runs", width)
+        lines += labelled("gate", f"{percent_limit(suite.gate.pass_rate)} of each test's runs", width)
     if suite.tags:
         lines += labelled("tags", ", ".join(suite.tags), width)
     lines += labelled("tests", _mix(suite), width)
@@ -154,7 +163,7 @@ def _facts(node: Node, test: Test) -> str:
     if test.tags:
         facts.append(f"tags {', '.join(test.tags)}")
     if threshold is not None:
-        facts.append(f"pass threshold {percent(threshold)}")
+        facts.append(f"pass threshold {percent_limit(threshold)}")
     gate = gate_of(suite, test) if suite is not None else None
     if gate is not None:
         facts.append(gate_text(gate.pass_rate))

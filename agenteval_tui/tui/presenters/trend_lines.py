@@ -10,7 +10,7 @@ from agenteval_tui.analysis.time_buckets import bucket_label
 from agenteval_tui.analysis.trend_breaks import Break, bin_of, breaks_in, distinct
 from agenteval_tui.analysis.trends import MeasureStats, OutcomeRates, Series, Trend
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count, short_duration
+from agenteval_tui.core.numbers import count, percent_limit, short_duration
 from agenteval_tui.history.trends import Measure
 from agenteval_tui.tui.presenters.plot import BREAK, MARKS, STYLES, Curve, Plot, draw
 from agenteval_tui.tui.presenters.view_lines import line
@@ -59,7 +59,7 @@ def plot_lines(
         say=_AXIS[shown],
         cursor=cursor,
         limit=below if shown == "rate" else None,
-        limit_words=f" alert below {below * 100:g} % " if below is not None else "",
+        limit_words=f" alert below {percent_limit(below)} " if below is not None else "",
     )
     return draw(plot, width, height)
 

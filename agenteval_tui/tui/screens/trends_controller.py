@@ -16,7 +16,7 @@ from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, Trend, TrendQuery, filtered, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, percent_limit
 from agenteval_tui.history import quarantines
 from agenteval_tui.history.execution_names import GROUPS as OF_RUNS
 from agenteval_tui.history.quarantines import Quarantine
@@ -257,7 +257,7 @@ class TrendsController:
     def alert_choices(self) -> tuple[list[tuple[str, str, str]], str]:
         """The pass rates below which an alert can be: (value, words, ""), and the value that is chosen."""
         choices = [
-            ("" if level is None else str(level), "no alert" if level is None else f"below {level * 100:g} %", "")
+            ("" if level is None else str(level), "no alert" if level is None else f"below {percent_limit(level)}", "")
             for level in _BELOW
         ]
         return choices, "" if self.below is None else str(self.below)
