@@ -337,4 +337,4 @@ def _conclusion(names: tuple[str, str], result: ABResult) -> str:
     sentence = f"No difference is shown: {points} ({range_})"
     if result.detectable is None or result.detectable >= 1:
         return f"{sentence}; so few cases can't show any."
-    return f"{sentence}; this many cases can show {100 * result.detectable:.0f} points or more."
+    return f"{sentence}; this many cases can show {numbers.least_points(result.detectable)} or more."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from math import ceil
 from typing import overload
 
 _MOST_DECIMALS = 6
@@ -63,6 +64,11 @@ def interval_phrase(interval: tuple[float, float] | None, decimals: int = 0, of:
 def points(difference: float, decimals: int = 1) -> str:
     """A difference of shares -1..1 in points: `+12`, `-0.5` where that says more; `0` only where there is none."""
     return _signed((difference,), decimals)[0]
+
+
+def least_points(difference: float) -> str:
+    """The smallest difference of shares 0..1 that can be seen: `6 points`. Rounded up: a smaller one can't be."""
+    return count(ceil(100 * difference - 1e-9), "point")
 
 
 def points_interval(low: float, high: float, decimals: int = 1) -> tuple[str, str]:

@@ -226,7 +226,8 @@ def power_text(overall: Overall) -> str:
     if overall.detectable is None:
         return f"{sample_text(overall)} can't show any drop"
     few = "" if _significant(overall) else ", but are too few to show a smaller drop"
-    return f"{sample_text(overall)} detect a drop of {100 * overall.detectable:.0f} points or more with 80 % power{few}"
+    least = numbers.least_points(overall.detectable)
+    return f"{sample_text(overall)} detect a drop of {least} or more with 80 % power{few}"
 
 
 def few_text(overall: Overall) -> str:
@@ -247,7 +248,7 @@ def short_power_text(overall: Overall, sample: str = "") -> str:
     sample = sample or sample_text(overall)
     if overall.detectable is None:
         return f"{sample}: too few to show any drop"
-    least = f"{100 * overall.detectable:.0f} points"
+    least = numbers.least_points(overall.detectable)
     if _significant(overall):
         return f"{sample} can show drops of {least} or more"
     return f"{sample}: too few to show a drop under {least}"

@@ -15,6 +15,7 @@ from scientific import scipy
 from agenteval_tui.analysis.ab import _recommended, compare_ab, compare_arms
 from agenteval_tui.analysis.statistics import PairedCounts, wilson
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import least_points
 from agenteval_tui.formats.documents.stats import ab_document
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.views.ab import ab_view
@@ -141,7 +142,7 @@ def test_what_so_many_cases_could_have_shown_is_said() -> None:
     found = compare_ab(many(50, 12, 14, 24))
     assert found.detectable is not None
     assert 0.1 < found.detectable < 0.2
-    assert f"this many cases can show {100 * found.detectable:.0f} points or more" in found.conclusion
+    assert f"this many cases can show {least_points(found.detectable)} or more" in found.conclusion
     assert "can't show any" in compare_ab(many(0, 0, 1, 0)).conclusion
 
 

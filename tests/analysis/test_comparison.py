@@ -159,6 +159,9 @@ def test_single_runs_are_pairs_for_mcnemars_test_and_the_power_is_said() -> None
     assert significance_text(one) == "McNemar's exact test on 20 pairs: p = 0.12"
     assert power_text(one).startswith("20 pairs detect a drop of ")
     assert "too few to show a smaller drop" in power_text(one)
+    # Rounded down it would be the drop that the sample is said to be too small for.
+    assert "a drop of 6 points or more" in power_text(replace(one, detectable=0.0504))
+    assert short_power_text(replace(one, detectable=0.0504)) == "20 pairs: too few to show a drop under 6 points"
     few = of([("passed", "failed")] * 3).overall
     assert power_text(few) == "3 cases are too few to show how sure this is"
     assert few.p_value == 0.25

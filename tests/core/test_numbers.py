@@ -15,6 +15,7 @@ from agenteval_tui.core.numbers import (
     dollars,
     duration,
     file_size,
+    least_points,
     moment,
     percent,
     percent_interval,
