@@ -356,6 +356,9 @@ def test_runs_that_have_not_ended_are_no_reason_to_say_that_nothing_failed(ran: 
     assert "why it fails" not in said("running", "planned")
     assert "Nothing has failed so far." in said("running", "passed")
     assert "Nothing failed in the last runs." in said("passed", "passed")
+    # The middle of two times is between them, as in every other figure of these runs.
+    pair = [replace(row, duration_ms=took) for took in (1_000, 3_000)]
+    assert "p50 2.0 s" in "\n".join(map(plain, detail(node, TestRuns(pair), 0, 80)))
 
 
 def test_filters_of_the_tree(ran: tuple[Path, Store]) -> None:

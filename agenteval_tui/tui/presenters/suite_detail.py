@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.statistics import interval_of
+from agenteval_tui.analysis.statistics import interval_of, percentile
 from agenteval_tui.analysis.test_gates import GateVerdict
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Problem
@@ -266,10 +266,10 @@ def _last_runs(runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
     cells: list[Cell] = [(left("last runs", WHY), "dim")]
     for run in reversed(runs[:12]):
         cells += [mark(run.status), (" ", "")]
-    times = sorted(run.duration_ms for run in runs if run.duration_ms is not None)
+    times = [run.duration_ms for run in runs if run.duration_ms is not None]
     facts = [age(runs[0].started_ms, now_ms)]
     if times:
-        facts.append(f"p50 {short_duration(times[len(times) // 2])}")
+        facts.append(f"p50 {short_duration(percentile(times, 50))}")
     spent = sum(run.cost or 0.0 for run in runs)
     if spent:
         facts.append(short_dollars(spent, whole=all(run.priced for run in runs)))
