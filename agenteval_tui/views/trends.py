@@ -37,7 +37,7 @@ SAID: dict[Shown, Callable[[float], str]] = {
     "latency": numbers.duration,
     "tokens": lambda value: f"{value:,.0f}" if value < 100_000 else f"{value / 1000:,.0f}k",
     "cost": lambda value: f"${value:.2f}" if value >= 0.1 or not value else numbers.dollars(value),
-    "steps": lambda value: f"{value:.3g}",
+    "steps": lambda value: f"{value:.3g}" if value < 1_000 else f"{value:,.0f}",
 }
 """A value of each measure in a few characters."""
 
@@ -80,9 +80,10 @@ def other_tests_text(other: OtherTests) -> str:
 
 def regrading_text(regrading: Regrading) -> str:
     """`graded with today's criteria: 30 runs, 4 have a different verdict, 2 left out, because ...`."""
-    parts = [numbers.count(len(regrading.statuses), "run"), f"{regrading.changed:,} have a different verdict"]
+    have = "has" if regrading.changed == 1 else "have"
+    parts = [numbers.count(len(regrading.statuses), "run"), f"{regrading.changed:,} {have} a different verdict"]
     if regrading.errors:
-        parts.append(f"{regrading.errors:,} in error, because a judge was never asked")
+        parts.append(f"{regrading.errors:,} in error, because nothing is asked or run again")
     if regrading.left_out:
         parts.append(f"{regrading.left_out:,} left out, because their test is no longer in a file")
     if regrading.cut:
@@ -204,8 +205,8 @@ def _point(
     if scale:
         yield text((_drawn(point, scale), token))
     for line in (
-        str(point.n),
-        str(point.errors or ""),
+        f"{point.n:,}",
+        f"{point.errors:,}" if point.errors else "",
         numbers.duration(latency.p50 if latency else None),
         numbers.duration(latency.p95 if latency else None),
         f"{tokens.p50:,.0f}" if tokens else "",
@@ -262,7 +263,7 @@ def _score(scores: Scores, name: str) -> Row:
             text((numbers.percent(scores.passed / scores.n if scores.n else None), "bold")),
             text("" if scores.mean is None else f"{scores.mean:.2f}"),
             _histogram(scores),
-            text((str(scores.errors or ""), "broken")),
+            text((f"{scores.errors:,}" if scores.errors else "", "broken")),
         ),
         row_key("test", scores.suite_key, scores.test_id, scores.criterion),
     )
@@ -289,7 +290,7 @@ def failing_view(causes: Sequence[Failing], options: str = "") -> View:
     for cause in causes[:_MOST]:
         name = f"{cause.id}  " if cause.id else ""
         more = f"  {name}{numbers.count(cause.tests, 'test')}, {short_id(cause.last)}"
-        lines.append(text(f"{cause.runs:>6}  {one_line(cause.title, 90)}", (more, "dim")))
+        lines.append(text(f"{cause.runs:>6,}  {one_line(cause.title, 90)}", (more, "dim")))
     if len(causes) > _MOST:
         lines.append(
             text((f"and {numbers.count(len(causes) - _MOST, 'more cause')}: agenteval causes{options}", "dim"))

@@ -322,7 +322,7 @@ def test_a_history_is_graded_with_the_criteria_of_today(cli: Any, tmp_path: Path
     # A stricter criterion fails what passed, and its causes are those of today; another test's runs stay out of it.
     suite(tmp_path, [("tone", STRICT)])
     said = cli("trends", "--by", "execution", "--regrade").out
-    assert said.startswith("graded with today's criteria: 3 runs, 1 have a different verdict\n")
+    assert said.startswith("graded with today's criteria: 3 runs, 1 has a different verdict\n")
     told = cli("trends", "--regrade", "--json").json("trends")
     assert [(one["runs"], one["tests"]) for one in told["causes"]] == [(3, 1)]
     suite(tmp_path, [("tone", STRICT)], test="another")

@@ -14,7 +14,7 @@ from agenteval_tui.analysis.trend_alerts import AlertCheck, watch
 from agenteval_tui.analysis.trend_breaks import Break
 from agenteval_tui.analysis.trend_regrade import Regrading
 from agenteval_tui.analysis.trend_scores import Extras, extras
-from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
+from agenteval_tui.analysis.trends import MEASURES, MeasureStats, TrendQuery, trend
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.store import Store
@@ -35,6 +35,7 @@ from agenteval_tui.views.trends import (
     series_table,
     spent_text,
     trends_view,
+    value_text,
 )
 
 NOW = NOON + 3_600_000
@@ -172,12 +173,15 @@ def test_figures_of_thousands_of_runs_have_separators(store: Store) -> None:
 def test_what_grading_again_came_to() -> None:
     made = Regrading(dict.fromkeys(range(1200), "passed"), {}, (), 4, 2, 3, 0, True)
     assert regrading_text(made) == (
-        "graded with today's criteria: 1,200 runs, 4 have a different verdict, 3 in error, because a judge was never "
-        "asked, "
+        "graded with today's criteria: 1,200 runs, 4 have a different verdict, 3 in error, because nothing is asked "
+        "or run again, "
         f"2 left out, because their test is no longer in a file, only the newest {NEWEST:,}"
     )
     assert regrading_text(Regrading({1: "failed"}, {}, (), 0, 0, 0, 0, False)).endswith(
         ": 1 run, 0 have a different verdict"
+    )
+    assert ": 2 runs, 1 has a different verdict" in regrading_text(
+        Regrading({1: "failed", 2: "passed"}, {}, (), 1, 0, 0, 0, False)
     )
 
 
