@@ -96,10 +96,14 @@ def test_judge_report_compares_with_labels(cli: Any, suite: Path, judge: Judge) 
     assert "accuracy 50 %" in report.out
     assert "only the person 1" in report.out
     assert f"{run}/1" in report.out
+    # Each wording judged a labelled run, but none the other's.
+    assert "no labelled run has a verdict of both newest versions" in report.out
     (one,) = cli("judge-report", "--suite", suite, "--json").json("judge-report")["criteria"]
     assert (one["judged"], one["labelled"], one["n"], one["accuracy"], one["kappa"]) == (2, 2, 2, 0.5, 0.0)
     assert (one["criterion"], one["judges"], one["differ"]) == ("Helps", ["judge-1"], [f"{run}/1"])
     assert cli("judge-report", "--suite", "Other").code == 2
+    either = cli("judge-report", "--suite", "Orders", "--suite", "Other")
+    assert (either.code, "Other: this suite has no stored runs" in either.err) == (2, True)
 
 
 def test_what_the_judge_was_asked_and_said(cli: Any, suite: Path) -> None:
@@ -126,7 +130,7 @@ def test_asking_again_shows_how_far_the_judge_agrees_with_itself(cli: Any, suite
     assert (told["median"], told["flips"], told["asked"]) == (pytest.approx(0.8), 2, 6)
     assert told["spread"] == pytest.approx(0.7)
     text = cli("judge-report", f"{run}/1", "--reask", 3, "--judge", "strict").out
-    assert "1 verdict of 3 differ" in text
+    assert "1 verdict of 3 differs from the majority" in text
     assert "stored: passed" in text
     assert "2 error" in cli("judge-report", f"{run}/1", "--reask", 2).out
 
@@ -140,6 +144,17 @@ def test_wrong_use(cli: Any, suite: Path) -> None:
     assert cli("label", run, 6).code == 2
     assert cli("judge-report", f"{run}/7").code == 2
     assert cli("judge-report", f"{run}/1", "--judge", "strict").code == 2
+    assert cli("judge-report", f"{run}/1", "--trust").code == 2
+
+
+def test_a_criterion_that_asks_no_judge_is_not_asked_again(cli: Any, suite: Path) -> None:
+    suite.write_text(suite.read_text().replace('{type: Judge, criteria: "Is it helpful?"}', "{type: Length}"), "utf-8")
+    cli("run", suite)
+    (run,) = run_ids(cli)
+    again = cli("judge-report", f"{run}/1", "--reask", 3, "--judge", "strict")
+    assert (again.code, again.out) == (2, "")
+    assert "the criterion 'Helps' asks no judge" in again.err
+    assert "has 0 judged criteria" in cli("judge-report", run).err
 
 
 def test_stored_runs_are_graded_again_without_asking(

@@ -39,6 +39,7 @@ from agenteval_tui.runs.criteria import known_spec
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import ROUNDS
 from agenteval_tui.runs.trust_check import check_asking
+from agenteval_tui.views.comparison import p_value_text
 
 _DIFFER = 5
 
@@ -80,16 +81,16 @@ def command(
     number (from 1), a name, or the start of one. --reask asks the judge again, to see how often it agrees with itself;
     this changes no stored result.
     """
+    if reask is None and (judge is not None or trust):
+        raise click.UsageError("--judge and --trust need --reask")
     if reference is None:
-        if reask is not None or judge is not None:
-            raise click.UsageError("--reask and --judge need RUN/CRITERION")
+        if reask is not None:
+            raise click.UsageError("--reask needs RUN/CRITERION")
         return _agreement(invocation, suites, execution, as_json)
     if suites or execution:
         raise click.UsageError("RUN/CRITERION already names the run: leave out --suite and --execution")
-    if judge is not None and reask is None:
-        raise click.UsageError("--judge needs --reask")
     with invocation.store(to_look=True) as store:
-        row, _, result = find_criterion(invocation.references(store), reference)
+        row, result = find_criterion(invocation.references(store), reference)
         if reask is not None:
             return _reask(
                 invocation, trust, store=store, row=row, result=result, times=reask, judge=judge, as_json=as_json
@@ -97,24 +98,27 @@ def command(
         return _print_replies(invocation.out, store, row, result, as_json)
 
 
-def find_criterion(references: References, reference: str) -> tuple[RunRow, int, CriterionResult]:
-    """The run, the criterion's number and its stored result that RUN/CRITERION names; with one judged criterion, RUN
-    will do. Raises `AgentevalError`."""
+def find_criterion(references: References, reference: str) -> tuple[RunRow, CriterionResult]:
+    """The run and the stored result of its criterion that RUN/CRITERION names; with one judged criterion, RUN will do.
+    Raises `AgentevalError`."""
     row, criterion = references.address(reference)
     results = references.store.results(row.id)
     if criterion:
-        return row, *criterion_named(row.id, results, criterion)
-    judged = [pair for pair in enumerate(results, 1) if is_judged(pair[1])]
+        return row, criterion_named(row.id, results, criterion)[1]
+    judged = {number: result for number, result in enumerate(results, 1) if is_judged(result)}
     if len(judged) != 1:
-        names = ", ".join(f"{number} ({result.criterion})" for number, result in judged)
-        message = f"run {row.id} has {len(judged) or 'no'} judged criteri{'on' if len(judged) == 1 else 'a'}"
-        raise AgentevalError(message, fix=f"name one as RUN/NUMBER: {names}" if judged else "")
-    return row, *judged[0]
+        names = ", ".join(f"{number} ({result.criterion})" for number, result in judged.items())
+        fix = f"name one as RUN/NUMBER: {names}" if judged else ""
+        raise AgentevalError(f"run {row.id} has {count(len(judged), 'judged criterion')}", fix=fix)
+    return row, next(iter(judged.values()))
 
 
 def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str | None, as_json: bool) -> int:
-    keys = {str(Path(suite).resolve()) for suite in suites}
-    names = {suite.casefold() for suite in suites}
+    named = {suite: (str(Path(suite).resolve()), suite.casefold()) for suite in suites}
+
+    def is_of(suite: str, key: str, name: str) -> bool:
+        return key == named[suite][0] or name.casefold() == named[suite][1]
+
     with invocation.store(to_look=True) as store:
         run_filter = (
             RunFilter(execution_id=invocation.references(store).execution(execution).id)
@@ -122,12 +126,12 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
             else RunFilter(projects=() if suites else invocation.projects)
         )
         stored = store.read(lambda c: c.execute("SELECT key, name FROM suites").fetchall())
-        if suites and not any(key in keys or name.casefold() in names for key, name in stored):
-            raise AgentevalError("this suite has no stored runs", where=", ".join(suites))
+        if missing := [suite for suite in suites if not any(is_of(suite, *row) for row in stored)]:
+            raise AgentevalError("this suite has no stored runs", where=", ".join(missing))
         rows = [
             row
             for row in store.run_rows(disagreements(store, store.run_ids(run_filter)))
-            if not suites or row.suite_key in keys or row.suite_name.casefold() in names
+            if not suites or any(is_of(suite, row.suite_key, row.suite_name) for suite in suites)
         ]
         figures = judge_figures(store, rows)
         nothing = "" if figures else invocation.why_nothing(store)
@@ -193,16 +197,14 @@ def _print_versions(out: Output, versions: Sequence[JudgedVersion]) -> None:
     if newest.p_value is not None:
         out.line(
             f"  of {count(newest.both, 'labelled run')} that both newest versions decided, only the newest agrees with "
-            f"people in {newest.better}, only the one before in {newest.worse} (p = {newest.p_value:.2g})"
+            f"people in {newest.better}, only the one before in {newest.worse} ({p_value_text(newest.p_value)})"
         )
-    else:
-        out.line(
-            (
-                "  the newest version has not judged what people labelled: `agenteval grade SUITE --execution REF",
-                "warn",
-            ),
-            (" --judge NAME --save`", "warn"),
-        )
+        return
+    compared = "no labelled run has a verdict of both newest versions"
+    if not newest.n:
+        compared = "no labelled run has a verdict of the newest version"
+    grade = "`agenteval grade SUITE --execution REF --judge NAME --save` judges stored runs with it"
+    out.line((f"  {compared}: {grade}", "warn"))
 
 
 def _spec(store: Store, result: CriterionResult) -> CriterionSpec:
@@ -266,6 +268,8 @@ def _reask(
     judge: str | None,
     as_json: bool,
 ) -> int:
+    if not is_judged(result):
+        raise AgentevalError(f"the criterion {result.criterion!r} asks no judge: there is nothing to ask again")
     spec = _spec(store, result)
     out = invocation.out
     respondents = respondents_for([row.suite_key], judge)
@@ -284,7 +288,8 @@ def _reask(
         out.line(f"  scores {listed}: median {repeated.median:.2f}, spread {repeated.spread:.2f}")
     flips = repeated.flips
     if flips:
-        out.line((f"  {count(flips, 'verdict')} of {times} differ from the majority", "warn"))
+        differ = "differs" if flips == 1 else "differ"
+        out.line((f"  {count(flips, 'verdict')} of {times} {differ} from the majority", "warn"))
     for reason in dict.fromkeys(repeated.reasons):
         if reason:
             out.line((f"  {one_line(reason, 200)}", "dim"))
