@@ -122,6 +122,7 @@ async def test_from_the_suites_to_what_regressed_and_into_the_runs(recorded: tup
         assert app.screen.query_one("#config").has_focus_within
         await press(pilot, "escape", "escape", "Q")
         assert isinstance(app.screen, QuarantineScreen)
+        assert app.screen.values["what"] == "right filter", "the row is this criterion's"
         await press(pilot, "escape")
         # Another left side, swapped, and back to the baseline.
         await press(pilot, "h")

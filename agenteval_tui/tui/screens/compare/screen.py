@@ -416,8 +416,9 @@ class CompareScreen(FilteredScreen):
         chosen = self._chosen()
         if chosen is None:
             return
-        change, session = chosen[1], self.agenteval.session
+        (row, change), session = chosen, self.agenteval.session
         names = [criterion.name for criterion in change.criteria]
+        of_test = (change.suite_key, change.test)
 
         def done(message: str | None) -> None:
             if message:
@@ -425,13 +426,11 @@ class CompareScreen(FilteredScreen):
                 self.action_reload()
 
         def show(held: ActiveQuarantines) -> None:
-            mine = [
-                quarantine
-                for quarantine in held
-                if (quarantine.suite_key, quarantine.test_id) == (change.suite_key, change.test)
-            ]
-            of_test = (change.suite_key, change.test)
-            self.app.push_screen(sheet("quarantine_test", *of_test, criteria=names, held=mine), done)
+            mine = [quarantine for quarantine in held if (quarantine.suite_key, quarantine.test_id) == of_test]
+            criterion = row.criterion.name if row.criterion is not None else ""
+            self.app.push_screen(
+                sheet("quarantine_test", *of_test, criterion=criterion, criteria=names, held=mine), done
+            )
 
         self.ask(lambda: active(session.store), show, group="quarantine")
 
