@@ -296,7 +296,11 @@ def test_an_execution_with_failures_is_no_baseline_without_a_word(db: Path) -> N
     with Store.open(db) as store:
         row = store.execution("NEW")
     assert not_all_passed(row) == ("2 of 6 runs did not pass. Later executions would be compared with these results.")
-    assert not_all_passed(replace(row, failed=0)) == ""
+    # What nobody has judged yet, or was never run, is no success either: as for `run --set-baseline`.
+    assert not_all_passed(replace(row, failed=0, needs_review=2)).startswith("2 of 6 runs did not pass.")
+    assert not_all_passed(replace(row, failed=0, cancelled=1)).startswith("2 of 6 runs did not pass.")
+    assert not_all_passed(replace(row, failed=0, passed=4, skipped=2)) == ""
+    assert not_all_passed(replace(row, failed=0, passed=6)) == ""
 
 
 async def test_keys_that_have_nothing_to_act_on_say_so(tmp_path: Path) -> None:

@@ -65,7 +65,8 @@ def ask_to_set_baseline(
 
 def not_all_passed(row: ExecutionRow) -> str:
     """A sentence that an execution is not a success; "" if it is."""
-    bad = row.failed + row.errors
+    # Also what waits for a person, was cancelled or never ran: nobody knows yet that it passes.
+    bad = row.runs - row.passed - row.skipped
     if not bad:
         return ""
     what = f"{bad:,} of {count(row.runs, 'run')} did not pass"
@@ -85,7 +86,7 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
         if key not in baselines:
             screen.agenteval.say(f"{one_line(test, 60)} has no baseline.")
             return
-        lines = _words(baselines[key])
+        sentences = _about(baselines[key])
 
         def answered(answer: str | None) -> None:
             if answer:
@@ -93,7 +94,7 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
 
         question = ConfirmScreen(
             f"Clear the baseline of {one_line(test, 60)}?",
-            lambda width: [line for text in lines for line in paragraph(text, width)],
+            lambda width: [line for sentence in sentences for line in paragraph(sentence, width)],
             [("y", "yes", "clear it")],
         )
         screen.app.push_screen(question, answered)
@@ -101,8 +102,7 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
     screen.ask(lambda: baselines_of(store, [key]), show, group="baseline")
 
 
-def _words(baseline: object) -> Sequence[str]:
-    assert isinstance(baseline, Baseline)
+def _about(baseline: Baseline) -> Sequence[str]:
     by = f" by {one_line(baseline.who, 40)}" if baseline.who else ""
     return (
         f"It was set {moment(baseline.at_ms)}{by}: {count(baseline.runs, 'run')}, {baseline.passed} passed.",
