@@ -104,6 +104,14 @@ async def test_an_agent_is_checked_once_at_a_time(controller: AgentsController, 
     with pytest.raises(asyncio.CancelledError):
         await waiting
     assert "checked" not in controller.agents_heading()[1], "as if nobody had asked"
+    await controller.check(shop, room, permission)
+    path = session.paths[0] / "own.suite.yaml"
+    path.write_text("\n".join(line for line in path.read_text().split("\n") if "shop:" not in line))
+    controller.take(read_agents(session.workspace))
+    assert controller.agents_heading()[1] == "1 agent", "nothing is said of one that was removed"
+    path.write_text(SUITE % 0)
+    controller.take(read_agents(session.workspace))
+    assert controller.agents_heading()[1] == "2 agents", "it may be another one that has its name"
 
 
 async def test_a_conversation_belongs_to_one_configuration(controller: AgentsController, session: Session) -> None:

@@ -99,16 +99,16 @@ class AgentsController:
     # The agents
 
     def take(self, found_agents: FoundAgents) -> list[Conversation]:
-        """These are the agents now. The conversations with agents that were changed: they are over."""
-        before = {agent.key: agent.config for agent in self.found_agents.agents}
-        self.found_agents = found_agents
+        """These are the agents now. The conversations with agents that were changed or removed: they are over."""
+        configs = {agent.key: agent.config for agent in found_agents.agents}
         over = []
-        for agent in found_agents.agents:
-            if before.get(agent.key, agent.config) != agent.config:
+        for agent in self.found_agents.agents:
+            if configs.get(agent.key) != agent.config:
                 # Another configuration is another agent: what was found out about the old one does not hold.
                 self.reports.pop(agent.key, None)
                 self._allowed.discard(agent.key)
                 over += self.drop_chat(agent)
+        self.found_agents = found_agents
         return over
 
     def arrange(self) -> AgentRows:
@@ -268,7 +268,8 @@ class AgentsController:
         if self.rows is None:
             return "agents", ""
         visible = f"{self.rows.count()} of " if self.query else ""
-        healthy = sum(report is not None and report.ok for report in self.reports.values())
-        checked = sum(report is not None for report in self.reports.values())
-        checks = f" · {checked} checked · {healthy} healthy" if checked else ""
-        return "agents", f"{visible}{count(len(self.found_agents.agents), 'agent')}{checks}"
+        agents = self.found_agents.agents
+        # Not all reports: the check of an agent may have ended after it was removed.
+        reports = [report for agent in agents if (report := self.reports.get(agent.key)) is not None]
+        checks = f" · {len(reports)} checked · {sum(report.ok for report in reports)} healthy" if reports else ""
+        return "agents", f"{visible}{count(len(agents), 'agent')}{checks}"
