@@ -112,7 +112,7 @@ PARTS: tuple[Action, ...] = (
     part_action("sheet.close", "close", "escape", "close", "Close the sheet, or stop what it does"),
     close_action("agreement", "c"),
     close_action("errors", "exclamation_mark"),
-    close_action("executions", "W"),
+    close_action("executions", "alt+w"),
     close_action("flips", "f9"),
     close_action("notices", "N"),
     close_action("relax", "f7"),
