@@ -150,6 +150,8 @@ def test_the_help_cuts_nothing() -> None:
 
 
 def test_the_help_begins_with_what_is_used_most_then_the_screens_and_has_no_names_of_actions() -> None:
+    own_key = " ".join(plain(line) for line in help_lines("suites", {"help.ids": "ctrl+k"}, 74))
+    assert "Press ^k to see the names of the actions." in " ".join(own_key.split())
     lines = [plain(line) for line in help_lines("suites", {}, 74)]
     heads = [at for at, line in enumerate(lines) if line and not line.startswith(" ")]
     first, most, screens, also = heads[0], *(at for at in heads if lines[at] in HEADS)

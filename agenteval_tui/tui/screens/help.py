@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.tui.action import EVERYWHERE, Action
-from agenteval_tui.tui.actions import ACTIONS, BY_ID, beside_pane, bindings, key_word, keys_of
+from agenteval_tui.tui.actions import ACTIONS, BY_ID, beside_pane, bindings, key_of, key_word, keys_of
 from agenteval_tui.tui.introductions import introduction, part_purpose
 from agenteval_tui.tui.presenters.tabs import INSPECT_TABS
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -152,7 +152,7 @@ def help_lines(
         lines.append(())
     words = (
         "To change keys, write `action: keys` into keys.yaml in the configuration folder, which"
-        " `agenteval doctor` names. Press i to see the names of the actions."
+        f" `agenteval doctor` names. Press {key_of('help.ids', keymap)} to see the names of the actions."
     )
     return [*lines, *paragraph(words, width, "dim")]
 

@@ -16,7 +16,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.grading.remote_requests import GOOD_FROM
 from agenteval_tui.history.current_user import current_user
 from agenteval_tui.history.labels import Label
-from agenteval_tui.tui.actions import bindings
+from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -134,9 +134,9 @@ class LabelScreen(Sheet["LabelSaved | None"]):
             return
         if self._rating is None and self._passed is None:
             self.set_focus(None)
-            self.query_one(Note).complain(
-                AgentevalError("no verdict yet", fix="press y for passed, n for failed, or 1 to 5")
-            )
+            passed, failed = (key_of(f"label.{name}", self.agenteval.keymap) for name in ("passed", "failed"))
+            fix = f"press {passed} for passed, {failed} for failed, or 1 to 5"
+            self.query_one(Note).complain(AgentevalError("no verdict yet", fix=fix))
             self._show()
             return
         self._saving = True
@@ -191,7 +191,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     def _keys(self) -> Keys:
         if self.is_mounted and self.focused is not None:
-            return self.edge("save", ("↑ ↓", "field"), close="back to 1-5, y, n")
+            return self.edge("save", ("↑ ↓", "field"), close="back to the verdict")
         other = (("whole", "criterion" if self._whole else "whole run"),) if self._criterion else ()
         return self.edge(("1-5", "rate"), "passed", "failed", "save", *other, "comment")
 

@@ -327,7 +327,7 @@ class TrendsScreen(FrameScreen):
     def action_quarantine(self) -> None:
         target = self.controller.quarantine_target(self._row())
         if target is None:
-            self.agenteval.say("Choose a test, or press tab for the flaky ones.")
+            self.agenteval.say("Choose a test, or press {trends.view} for the flaky ones.")
             return
 
         def done(message: str | None) -> None:
