@@ -19,6 +19,6 @@ def common_start(text: Sequence[object], other: Sequence[object]) -> int:
     return low
 
 
-def common_end(text: str, other: str, start: int = 0) -> int:
-    """How many characters are the same at the end of both, behind the first `start`."""
+def common_end(text: Sequence[object], other: Sequence[object], start: int = 0) -> int:
+    """How many characters (entries) are the same at the end of both, behind the first `start`."""
     return common_start(text[start:][::-1], other[start:][::-1])

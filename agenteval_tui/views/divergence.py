@@ -10,6 +10,7 @@ from agenteval_tui.analysis.divergence import Action, BranchPoint, StepChange, r
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core import numbers
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.phrasing import abridged, cut, listed
 from agenteval_tui.views.model import Node, Paragraph, Span, Text, Tree, View, text
@@ -199,8 +200,7 @@ def _from_difference(text: str, others: Iterable[str]) -> str:
     lines = [" ".join(other.split()) for other in others]
     if not lines or len(line) <= LONGEST:
         return line
-    first, last = min(line, *lines), max(line, *lines)
-    alike = next((place for place, char in enumerate(first) if char != last[place]), len(first))
+    alike = common_start(min(line, *lines), max(line, *lines))
     start = line.rfind(" ", 0, max(alike - _BEFORE, 0)) + 1 if alike > LONGEST // 2 else 0
     return f"…{line[start:]}" if start else line
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.phrasing import abridged, cut
@@ -95,8 +96,7 @@ def _prompt(was: Transcript | None) -> str:
 def _quoted(content: str, was: str = "") -> str:
     """A text in quotes on one line; one that begins as `was` does from a little before where it differs."""
     line, old = one_line(content, 4_000), one_line(was, 4_000)
-    alike = next((at for at, (char, other) in enumerate(zip(line, old, strict=False)) if char != other), None)
-    alike = min(len(line), len(old)) if alike is None else alike
+    alike = common_start(line, old)
     if alike > _VALUE // 2 and len(line) > _VALUE:
         line = f"…{line[max(alike - _BEFORE, 0) :]}"
     return f'"{cut(line, _VALUE)}"'

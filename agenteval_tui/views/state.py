@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.grading.sentences import reading_sentence
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.state import ProbeState, Reading
@@ -67,13 +68,11 @@ def _lines(reading: Reading) -> list[str]:
     return reading.text.split("\n") if reading.text else [""]
 
 
-def _paired(was: Sequence[str], now: Sequence[str]) -> Iterator[StateRow]:
+def _paired(was: list[str], now: list[str]) -> Iterator[StateRow]:
     """Both sides line by line: what is equal stands side by side."""
     # A probe may read a whole table: what is equal at its start needs no search, which takes the square of its lines.
-    first = 0
-    while first < min(len(was), len(now)) and was[first] == now[first]:
-        yield StateRow(was[first], now[first])
-        first += 1
+    first = common_start(was, now)
+    yield from (StateRow(line, line) for line in was[:first])
     old, new = was[first:], now[first:]
     if max(len(old), len(new)) > _COMPARED:
         yield from _changed_rows(old, new)

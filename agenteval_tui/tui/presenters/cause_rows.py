@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count, percent
@@ -176,8 +177,8 @@ def full_title(group: CauseGroup) -> str:
 
 def _shared(texts: Sequence[str]) -> int:
     """How many characters texts have in common at their beginning."""
-    lowest, highest = min(texts), max(texts)
-    return next((at for at, (a, b) in enumerate(zip(lowest, highest, strict=False)) if a != b), len(lowest))
+    # What the first and the last by the alphabet share, all between them share.
+    return common_start(min(texts), max(texts))
 
 
 def _cut_to(title: str, start: int, room: int) -> str:

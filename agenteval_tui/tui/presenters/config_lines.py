@@ -115,17 +115,12 @@ def coloured_lines(text: str, width: int) -> list[Line]:
     return lines if more <= 0 else [*lines, ((f"… {count(more, 'more character')}", "dim"),)]
 
 
-def changed_lines(saved: Sequence[str], lines: Sequence[str]) -> frozenset[int]:
+def changed_lines(saved: list[str], lines: list[str]) -> frozenset[int]:
     """Which lines differ from the saved ones; where some were removed, the current line."""
-    most = min(len(saved), len(lines))
-    start = 0
-    while start < most and saved[start] == lines[start]:
-        start += 1
+    start = common_start(saved, lines)
     if start == len(saved) == len(lines):
         return frozenset()
-    end = 0
-    while end < most - start and saved[-1 - end] == lines[-1 - end]:
-        end += 1
+    end = common_end(saved, lines, start)
     changed: set[int] = set()
     # Frequent lines (brackets) don't take part in the search: it stays quick in long texts.
     matcher = SequenceMatcher(None, saved[start : len(saved) - end], lines[start : len(lines) - end])

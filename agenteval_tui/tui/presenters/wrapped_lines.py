@@ -13,6 +13,7 @@ from itertools import accumulate
 
 from rich.cells import split_graphemes
 
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.display import displayable_map
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.styled_text import cell_len
@@ -84,13 +85,8 @@ class WrappedLines:
     def edit(self, lines: Sequence[str]) -> None:
         """These are the lines now: wrap those that are others than before."""
         old, new = self._lines, list(lines)
-        most = min(len(old), len(new))
-        start = 0
-        while start < most and old[start] == new[start]:
-            start += 1
-        end = 0
-        while end < most - start and old[-1 - end] == new[-1 - end]:
-            end += 1
+        start = common_start(old, new)
+        end = common_end(old, new, start)
         breaks = [self._break(line) for line in new[start : len(new) - end]]
         self._lines = new
         before = self._breaks[start : len(old) - end]

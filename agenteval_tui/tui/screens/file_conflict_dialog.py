@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.styled_text import Line, cell_len, fit
@@ -73,8 +74,8 @@ def _changed_lines(rows: Sequence[str], width: int) -> list[Line]:
 
 def _around_difference(old: str, new: str) -> tuple[str, str]:
     """Both lines without what they have in common far from where they differ."""
-    before = _common(old[1:], new[1:])
-    after = _common(old[1 + before :][::-1], new[1 + before :][::-1])
+    before = common_start(old[1:], new[1:])
+    after = common_end(old[1:], new[1:], before)
     start, end = max(0, before - _AROUND), max(0, after - _AROUND)
 
     def cut(row: str) -> str:
@@ -82,12 +83,6 @@ def _around_difference(old: str, new: str) -> tuple[str, str]:
         return f"{row[0]}{'…' if start else ''}{middle}{'…' if end else ''}"
 
     return cut(old), cut(new)
-
-
-def _common(first: str, second: str) -> int:
-    """How many characters both begin with."""
-    pairs = enumerate(zip(first, second, strict=False))
-    return next((place for place, (char, other) in pairs if char != other), min(len(first), len(second)))
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:

@@ -14,6 +14,7 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from agenteval_tui.core.atomic_write import write_pieces
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
@@ -336,8 +337,7 @@ def _common(names: list[str]) -> str:
     """What all names begin with."""
     # What the first and the last by the alphabet share, all between them share.
     first, last = min(names), max(names)
-    same = next((place for place, char in enumerate(first) if not last.startswith(char, place)), len(first))
-    return first[:same]
+    return first[: common_start(first, last)]
 
 
 def _entries(text: str) -> tuple[Path, list[str]]:
