@@ -69,7 +69,7 @@ def _dollars(cost: float | None, whole: bool = True) -> str:
 def spent_view(costs: Costs) -> View:
     """The same in a few lines, for the end of a run: each agent, each simulated user, and how many answers cost
     nothing. Nothing where nothing was measured."""
-    named = [*((agent.name, agent.spent) for agent in costs.by_agent)]
+    named = [(agent.name, agent.spent) for agent in costs.by_agent]
     named += [(f"simulated user ({user.name})", user.spent) for user in costs.by_user]
     used = ((name, _used(spent.input_tokens, spent.output_tokens, spent.cost, spent.whole)) for name, spent in named)
     lines = [f"{one_line(name, 80)}: {usage_text}" for name, usage_text in used if usage_text]
@@ -80,10 +80,11 @@ def spent_view(costs: Costs) -> View:
 def judges_view(replies: int, usage: Usage) -> View:
     """What judges and embedders took now, apart from the tested agents (what they had said before cost nothing);
     nothing where none was asked."""
-    many = "1 reply" if replies == 1 else f"{replies:,} replies"
+    if not replies:
+        return ()
     used = _used(usage.input_tokens or 0, usage.output_tokens or 0, usage.cost)
-    summary = f"judges and others: {', '.join(filter(None, (many, used)))}" if replies else ""
-    return paragraphs([text((summary, "dim"))])
+    summary = ", ".join(filter(None, (numbers.count(replies, "reply"), used)))
+    return paragraphs([text((f"judges and others: {summary}", "dim"))])
 
 
 def user_usage_text(usage: Usage) -> str:

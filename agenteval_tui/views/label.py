@@ -103,7 +103,7 @@ def feedback_table(feedback: Iterable[tuple[RunRow, Feedback]]) -> Table:
 
 
 def said_last(label: Label, now_ms: int) -> str:
-    """`Last said by kim 2 days ago: failed: too rude`."""
+    """`Last label by kim 2 d ago: failed: too rude`."""
     who = f" by {one_line(label.who, 40)}" if label.who else ""
     comment = f": {one_line(label.comment, 200)}" if label.comment else ""
     return f"Last label{who} {numbers.age(label.at_ms, now_ms)}: {label.said}{comment}"

@@ -14,13 +14,14 @@ from agenteval_tui.views.model import List, Paragraph, Text, View, paragraphs, t
 _MOST_PARTS = 20
 _MOST_PROGRAMS = 12
 _MOST_AGENTS = 4
+_MOST_AROUND = 4  # services and hooks that a form shows
 _NOT_KNOWN = "no estimate: nothing like it has run before"
-_SAID: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("time", "", lambda seconds: numbers.duration(1000 * seconds)),
-    ("tokens", " tokens", lambda number: f"{number:,.0f}"),
-    ("cost", "", numbers.dollars),
-)
-"""What is estimated: its name, its unit, and how a figure of it is said."""
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "time": lambda seconds: numbers.duration(1000 * seconds),
+    "tokens": lambda number: f"{number:,.0f}",
+    "cost": numbers.dollars,
+}
+"""How a figure of each thing that is estimated is written."""
 
 
 def plan_heading(plan: Preview) -> str:
@@ -36,9 +37,6 @@ def plan_heading(plan: Preview) -> str:
     if plan.over:
         parts.append(f"likely to stop at the limit of {', '.join(plan.over)}")
     return " · ".join(parts)
-
-
-_MOST_AROUND = 4  # services and hooks that a form shows
 
 
 def about_text(figure: str, whole: bool) -> str:
@@ -106,7 +104,7 @@ def _parts(plan: Preview) -> Iterator[Text]:
         head = f"{one_line(part.agent, 40)}{variation}: {numbers.count(part.runs, 'run')}"
         yield text(head, (f"  {numbers.count(part.tests, 'test')}{cases}", "dim"))
     if len(plan.parts) > _MOST_PARTS:
-        yield text((f"and {len(plan.parts) - _MOST_PARTS} more", "dim"))
+        yield text((f"and {len(plan.parts) - _MOST_PARTS:,} more", "dim"))
 
 
 def _users(plan: Preview) -> Iterator[Text]:
@@ -127,38 +125,33 @@ def _estimate(takes: Estimate) -> Iterator[Text]:
     yield text(("" if takes.seconds is not None else _NOT_KNOWN, "dim"))
 
 
-def _known(takes: Estimate | ReplyEstimate) -> Iterator[tuple[str, str, str, str, Range]]:
-    """Of all that is known: name, most likely, from, to; and the estimate."""
-    estimates = {
-        "time": takes.seconds if isinstance(takes, Estimate) else None,
-        "tokens": takes.tokens,
-        "cost": takes.cost,
-    }
-    for name, unit, formatted in _SAID:
-        if (estimate := estimates[name]) is not None:
-            yield (
-                name,
-                f"{formatted(estimate.expected)}{unit}",
-                formatted(estimate.low),
-                formatted(estimate.high),
-                estimate,
-            )
+def _known(takes: Estimate | ReplyEstimate) -> Iterator[tuple[str, Range, Callable[[float], str]]]:
+    """All that is known: its name, the estimate, and how a figure of it is written."""
+    # Judges and users answer while runs are made: they have no time of their own.
+    seconds = takes.seconds if isinstance(takes, Estimate) else None
+    for name, estimate in (("time", seconds), ("tokens", takes.tokens), ("cost", takes.cost)):
+        if estimate is not None:
+            yield name, estimate, _FORMATS[name]
 
 
 def _ranges(takes: Estimate | ReplyEstimate, whose: str = "") -> Iterator[Text]:
     """`time: about 30.0 s  (10.0 s to 1 min 2 s, from 37 earlier runs; unknown for 3 more runs)`."""
-    for name, likely, low, high, estimate in _known(takes):
+    for name, estimate, formatted in _known(takes):
+        low, high = formatted(estimate.low), formatted(estimate.high)
         rest = f"; unknown for {numbers.count(estimate.unknown, 'more run')}" if estimate.unknown else ""
         span = f"  ({low} to {high}, from {numbers.count(estimate.basis, 'earlier run')}{rest})"
-        yield text(f"{whose}{name}: about {likely.removesuffix(' tokens')}", (span, "dim"))
+        yield text(f"{whose}{name}: about {formatted(estimate.expected)}", (span, "dim"))
 
 
 def _items(takes: Estimate | ReplyEstimate) -> Iterator[Text]:
     """`about 880 tokens (640–1,200)`; last, of how many runs nothing is known."""
     unknown = 0
-    for _, likely, low, high, estimate in _known(takes):
+    for name, estimate, formatted in _known(takes):
+        low, high = formatted(estimate.low), formatted(estimate.high)
         unknown = max(unknown, estimate.unknown)
         if estimate.high > 0:
+            unit = " tokens" if name == "tokens" else ""
+            likely = f"{formatted(estimate.expected)}{unit}"
             yield text(("about ", "dim"), likely, (f" ({low}–{high})" if low != high else "", "dim"))
     if unknown:
         yield text((f"unknown for {numbers.count(unknown, 'more run')}", "dim"))
