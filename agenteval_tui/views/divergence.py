@@ -82,6 +82,7 @@ def counts(passed: int, failed: int) -> Text:
 
 def fork_text(fork: BranchPoint) -> str:
     """`step 2: 3 of 5 call search_docs (3/3 pass), 2 answer at once (0/2 pass)`."""
+    # "1 goes 1 other way" would be as long as the branch itself.
     named = fork.branches if len(fork.branches) <= NAMED + 1 else fork.branches[:NAMED]
     parts = []
     for position, branch in enumerate(named):

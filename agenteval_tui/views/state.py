@@ -50,6 +50,7 @@ def _view(state: ProbeState) -> ProbeView:
         rows = [StateRow(*pair) for pair in zip_longest(was, now)]
         return ProbeView(state.name, "", before, after, tuple(rows))
     rows = list(_paired(was, now))
+    # A text and another value may read alike: "1" and 1.
     changed = any(row.changed for row in rows) or _value(state.before) != _value(state.after)
     return ProbeView(state.name, "changed" if changed else "unchanged", "", "", tuple(rows))
 

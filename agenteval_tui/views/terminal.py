@@ -92,6 +92,7 @@ def _table(table: Table, width: int) -> Iterator[Text]:
     rows = [tuple(_on_one_line(cell) for cell in cells_of) for cells_of in (heads, *(row.cells for row in table.rows))]
     whole = [row for row in rows if len(row) == len(heads)]
     room = [max(column.least, *(cells(plain(row[at])) for row in whole)) for at, column in enumerate(table.columns)]
+    # A narrow gap still tells columns apart, and may save them from being cut.
     gap = _GAP if sum(room) + len(_GAP) * (len(room) - 1) <= width else " "
     space_for_cells = width - len(gap) * (len(room) - 1)
     least = min(_LEAST, space_for_cells // max(1, len(room)))
@@ -102,6 +103,7 @@ def _table(table: Table, width: int) -> Iterator[Text]:
         ):
             room[next(at for at, size in enumerate(room) if size == max(wide) and size > keep[at])] -= 1
     for row in rows:
+        # A row across all columns is a sentence or a name: the terminal wraps it, as it wraps paragraphs.
         yield row[0] if len(row) < len(room) else _row(row, room, table.columns, gap)
     if table.more:
         yield text((table.more, "dim"))

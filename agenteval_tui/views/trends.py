@@ -276,6 +276,7 @@ def _histogram(scores: Scores) -> Text:
     return text(
         *(
             (
+                # Rounded up: one score among thousands has a bar, too.
                 _BARS[-(-number * highest // top)] if number else " ",
                 "good" if not failed else "bad" if failed >= number else "warn",
             )

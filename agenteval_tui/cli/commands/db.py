@@ -81,6 +81,7 @@ def existing(invocation: Invocation) -> Path:
 
 def _health(path: Path) -> HistoryHealth:
     health = check_health(path)
+    # In a damaged file a query may end in an error, or count what is not there.
     parts = space(path).parts if not health.problems else ()
     # What an update, and what saving a damaged file, left there.
     beside = sorted(path.parent.glob(f"{path.name}.version-*")) + sorted(path.parent.glob(f"{path.name}.damaged-*"))

@@ -358,6 +358,7 @@ def _only(findings: Findings, folder: Path) -> FoundAgent | None:
 def _ask(invocation: Invocation, findings: Findings, folder: Path) -> FoundAgent | str | None:
     """What the user at the terminal chooses; asked again until it is one of those shown."""
     agents, err = findings.agents, invocation.err
+    # What was printed on stdout belongs above the question, which is on stderr.
     invocation.out.flush()
     if agents:
         err.line((f"{count(len(agents), 'agent')} found by reading the files of {folder.resolve().name}:", "bold"))

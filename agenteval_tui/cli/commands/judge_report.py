@@ -123,6 +123,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
         run_filter = (
             RunFilter(execution_id=invocation.references(store).execution(execution).id)
             if execution
+            # A suite that is named is meant wherever it is.
             else RunFilter(projects=() if suites else invocation.projects)
         )
         stored = store.read(lambda c: c.execute("SELECT key, name FROM suites").fetchall())

@@ -27,7 +27,7 @@ class ExportScreen(FormSheet[Path | None]):
     def __init__(self, run: RunRow) -> None:
         super().__init__()
         self._run = run
-        self._over = ""
+        self._over = ""  # the file that is there, and that a second enter overwrites
         self._named = self._own_name("markdown")
 
     def _own_name(self, form: str) -> str:

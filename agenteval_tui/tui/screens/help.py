@@ -27,6 +27,7 @@ _LISTS: tuple[tuple[str, str], ...] = (
     ("g G", "first, last"),
 )
 
+# Textual's scrolling widgets have these keys also where nothing is wider than they are.
 _SIDEWAYS = ("scroll_left", "scroll_right", "page_left", "page_right")
 
 WITH_EDITOR = ("inspect", "edit")

@@ -239,7 +239,7 @@ class ImportScreen(FileSheet):
         try:
             imported, execution = await asyncio.to_thread(self._bring_in, named)
         except AgentevalError as error:
-            self._busy = False
+            self._busy = False  # before `tell`, which names the keys of a sheet that is not busy
             self.tell(error=error)
             return
         finally:

@@ -30,8 +30,8 @@ class PruneScreen(Sheet["bool | None"]):
         super().__init__()
         self._found: Prunable | None = None
         self._error: AgentevalError | None = None
-        self._sure = False
-        self._going = ""
+        self._sure = False  # enter was pressed once, on what is shown: the next one removes it
+        self._going = ""  # how far removing is; "": nothing is being removed
         self._stop = False
         self._changed = False
 

@@ -71,7 +71,8 @@ class RelaxScreen(Sheet[str]):
 
     async def _find(self) -> None:
         counting = self._bench.relaxations(self._criterion, self._config)
-        # Finding them takes up to some tenths of a second: not on the loop that reads the keys.
+        # Its first step finds the edits, in up to some tenths of a second: not on the loop that reads the keys. Each
+        # later one counts the flips of some more runs, in the same suggestions.
         self._suggestions = await self._alone(lambda: next(counting, ()))
         self._show()
         start_worker(self, partial(self._count, counting), group="count")

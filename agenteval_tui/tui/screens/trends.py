@@ -93,11 +93,13 @@ class TrendsScreen(FrameScreen):
     def reload(self) -> None:
         """Read everything again; the cursor stays at its time."""
         controller, session = self.controller, self.agenteval.session
+        # As it is now: by the time the answer comes the other verdicts may be wanted.
         store, again, now = session.store, controller.today, now_ms()
         request = controller.request(session.projects, now)
 
         def read() -> tuple[TrendQuery, Trend, int | None]:
             query, trend = read_trend(store, request)
+            # Why there is nothing to draw takes two more looks, and is only asked then.
             if trend.series or (elsewhere := session.workspace.elsewhere()):
                 return query, trend, 0 if trend.series else elsewhere
             return query, trend, 0 if session.workspace.has_run() else None
@@ -105,6 +107,7 @@ class TrendsScreen(FrameScreen):
         def then(read: tuple[TrendQuery, Trend, int | None]) -> None:
             query, trend, elsewhere = read
             if again:
+                # Grading takes seconds for thousands of runs: the stored verdicts stay on the screen meanwhile.
                 self.ask(lambda: regrade_beside(store, query, now), self._show_regraded, group="beside", beside=True)
                 self.retitle()
                 return

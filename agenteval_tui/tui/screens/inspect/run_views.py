@@ -258,6 +258,7 @@ class BranchesPane(TitledPane[BranchesController]):
         """Show the forks, with the cursor on the newest; later it stays on its row until there is a new branch."""
         before, cursor = self.forks.rows if self.shows_forks else None, self.steps.cursor
         self.shows_forks = True
+        # The rows before had the run itself, too: where they are no more than the branches now, a branch came.
         begins = before is None or before.count() <= len(tree.forks.branches)
         key = None if begins or before is None or cursor >= before.count() else before.key(cursor)
         self.forks.show(tree)
@@ -546,6 +547,7 @@ class ErrorPane(TitledPane[None]):
         places = self._places()
         if not places:
             return
+        # From nowhere, either way leads to the first frame.
         before = places.index(self._place) if self._place in places else -step
         self._place = places[max(0, min(before + step, len(places) - 1))]
         self._draw()
