@@ -288,3 +288,14 @@ def test_numbers_that_python_takes_for_equal_are_different_requests() -> None:
         for value in (1, 1.0, True, 10**30)
     }
     assert len(keys) == 4
+
+
+def test_the_ids_of_calls_of_bedrock_do_not_count_but_those_in_results_do() -> None:
+    def asked_of_bedrock(call: str, found: str) -> Question:
+        use = {"toolUse": {"toolUseId": call, "name": "f", "input": {"id": "W1"}}}
+        result = {"toolResult": {"toolUseId": call, "content": [{"json": {"id": found}}]}}
+        messages = [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
+        return Question("POST", "bedrock/model/anthropic.claude/converse", {}, {"messages": messages})
+
+    assert equal(asked_of_bedrock("tooluse_a", "W1"), asked_of_bedrock("tooluse_b", "W1"))
+    assert not equal(asked_of_bedrock("tooluse_a", "W1"), asked_of_bedrock("tooluse_a", "W2"))

@@ -30,10 +30,12 @@ from agenteval_tui.core.shared_starts import SharedStarts
 ANY = "any"
 # What no answer depends on.
 _BESIDE = frozenset(("metadata", "user", "safety_identifier", "prompt_cache_key", "service_tier"))
-_CALL_IDS = frozenset(("tool_call_id", "tool_use_id", "call_id"))
+_CALL_IDS = frozenset(("id", "tool_call_id", "tool_use_id", "toolUseId", "call_id"))
 _CONVERSATION = frozenset(("messages", "input", "contents"))
 # What is a model's or a tool's own words: an id in it is data.
-_DATA = frozenset(("arguments", "args", "response", "parameters", "input_schema", "json_schema", "schema"))
+_DATA = frozenset(
+    ("arguments", "args", "input", "json", "response", "parameters", "input_schema", "json_schema", "schema")
+)
 _MONTH = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"  # noqa: E501
 _DAY = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
 PATTERNS: Mapping[str, re.Pattern[str]] = {
@@ -338,9 +340,9 @@ class _Numbered:
             return value
         return {
             key: self._number(item)
-            if isinstance(item, str) and (key in _CALL_IDS or key == "id")
+            if isinstance(item, str) and key in _CALL_IDS
             else item
-            if key in _DATA or key == "input"
+            if key in _DATA
             else self.walked(item)
             for key, item in value.items()
         }
