@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
@@ -299,3 +301,39 @@ def test_the_ids_of_calls_of_bedrock_do_not_count_but_those_in_results_do() -> N
 
     assert equal(asked_of_bedrock("tooluse_a", "W1"), asked_of_bedrock("tooluse_b", "W1"))
     assert not equal(asked_of_bedrock("tooluse_a", "W1"), asked_of_bedrock("tooluse_a", "W2"))
+
+
+def test_the_order_of_keys_does_not_count_where_two_of_them_are_ids() -> None:
+    item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "call_1", "output": "r"}
+    turned = [dict(reversed(part.items())) for part in (item, result)]
+    one, other = (Question("POST", "openai/v1/responses", {}, {"input": items}) for items in ([item, result], turned))
+    assert equal(one, other)
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.sampled_from((0, 1, 1.0, -0.0, 10**30, "", "a", "call_1", "call_2", "…")),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(("id", "call_id", "arguments", "input", "text", "role")), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+BODIES = JSON_VALUES | st.dictionaries(
+    st.sampled_from(("messages", "input", "query", "body", "stop")), JSON_VALUES, max_size=4
+)
+
+
+@given(body=BODIES, seed=st.randoms(use_true_random=False))
+def test_no_order_of_keys_makes_another_request(body: Any, seed: Any) -> None:
+    def turned(value: Any) -> Any:
+        if isinstance(value, list):
+            return [*map(turned, value)]
+        if not isinstance(value, dict):
+            return value
+        items = [(key, turned(item)) for key, item in value.items()]
+        seed.shuffle(items)
+        return dict(items)
+
+    matcher = Matcher()
+    assert matcher.key(Question("POST", CHAT, {}, body)) == matcher.key(Question("POST", CHAT, {}, turned(body)))

@@ -115,7 +115,7 @@ class Matcher:
         # Ids are the same in all parts of a request; as a rule, there is one conversation.
         numbered = _Numbered()
         counted = dict(body)
-        for key in (key for key in body if key in _CONVERSATION):
+        for key in sorted(_CONVERSATION & body.keys()):
             items = body[key]
             if isinstance(items, list) and not numbered.known:
                 exact = [*map(_exact, items)]
@@ -344,7 +344,8 @@ class _Numbered:
             else item
             if key in _DATA
             else self.walked(item)
-            for key, item in value.items()
+            # Sorted: the numbers would else tell in which order a program writes an item's `id` and `call_id`.
+            for key, item in sorted(value.items())
         }
 
     def _number(self, name: str) -> str:
