@@ -337,3 +337,32 @@ def test_no_order_of_keys_makes_another_request(body: Any, seed: Any) -> None:
 
     matcher = Matcher()
     assert matcher.key(Question("POST", CHAT, {}, body)) == matcher.key(Question("POST", CHAT, {}, turned(body)))
+
+
+def body_of(messages: object, **more: Any) -> Question:
+    return Question("POST", CHAT, {}, {"model": "m", "messages": messages, **more})
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "words"),
+    [
+        ({"temperature": 1}, {"temperature": 1.0}, "temperature: recorded 1, now 1.0"),
+        ({"stream": True}, {"stream": 1}, "stream: recorded true, now 1"),
+        ({"stop": None}, {}, 'stop: now missing: "null"'),
+        ({}, {"stop": None}, 'stop: new: "null"'),
+        ({"stop": ["a"]}, {"stop": ["a", None]}, 'stop[1]: new: "null"'),
+    ],
+)
+def test_a_request_that_is_not_equal_differs_somewhere(recorded: Any, now: Any, words: str) -> None:
+    one, other = (body_of([{"role": "user", "content": "a"}], **more) for more in (recorded, now))
+    assert not equal(one, other)
+    miss = Playback(Cassette((Exchange(one, said("1")),))).answer(other)
+    assert isinstance(miss, Miss)
+    assert miss.change == words
+
+
+@given(one=BODIES, other=BODIES)
+def test_two_requests_are_equal_exactly_where_no_difference_is_told(one: Any, other: Any) -> None:
+    first, second = (Question("POST", CHAT, {}, body) for body in (one, other))
+    assert equal(first, first)
+    equal(first, second)

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any
 
 import msgspec
@@ -87,7 +87,10 @@ class Matcher:
         body = essence["body"]
         if isinstance(body, Mapping) and not self._rules:
             # The conversation is repeated in each request: its digest goes on from the one before.
-            essence["body"] = {key: value.digest if isinstance(value, _Items) else value for key, value in body.items()}
+            # As a list: a text that is a digest is another conversation.
+            essence["body"] = {
+                key: [value.digest] if isinstance(value, _Items) else value for key, value in body.items()
+            }
         text = json.dumps(essence, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
@@ -363,6 +366,10 @@ def _exact(item: object) -> bytes:
 _encoder = msgspec.json.Encoder()
 
 
+_NOTHING = object()
+"""In place of a member or an item that is not there: `None` is JSON's null."""
+
+
 def _all_differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
     return [
         *_differences(recorded["to"], now["to"], "address"),
@@ -372,18 +379,24 @@ def _all_differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> lis
 
 
 def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
-    if value == other:
+    if value == other and _exact(value) == _exact(other):
         return
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         for key in dict.fromkeys((*value, *other)):
-            yield from _differences(value.get(key), other.get(key), f"{at}.{key}" if at else str(key))
+            below = f"{at}.{key}" if at else str(key)
+            yield from _differences(value.get(key, _NOTHING), other.get(key, _NOTHING), below)
     elif isinstance(value, list) and isinstance(other, list):
-        for number in range(max(len(value), len(other))):
-            before = value[number] if number < len(value) else None
-            right = other[number] if number < len(other) else None
-            yield from _differences(before, right, f"{at}[{number}]")
+        for number, (item, other_item) in enumerate(zip_longest(value, other, fillvalue=_NOTHING)):
+            yield from _differences(item, other_item, f"{at}[{number}]")
     else:
-        yield Difference(at or "body", value, other)
+        yield Difference(at or "body", _told(value, other), _told(other, value))
+
+
+def _told(value: object, beside: object) -> object:
+    """A side of a difference: None says that there is nothing, so null beside nothing is told as a text."""
+    if value is _NOTHING:
+        return None
+    return "null" if value is None and beside is _NOTHING else value
 
 
 def _weight(differences: Sequence[Difference]) -> int:
