@@ -366,3 +366,8 @@ def test_two_requests_are_equal_exactly_where_no_difference_is_told(one: Any, ot
     first, second = (Question("POST", CHAT, {}, body) for body in (one, other))
     assert equal(first, first)
     equal(first, second)
+
+
+def test_a_flag_is_no_number_that_varies() -> None:
+    assert not equal(asked("a", stream=True), asked("a", stream=False), volatile=(Volatile("*", "number"),))
+    assert equal(asked("a", seed=1), asked("a", seed=2), volatile=(Volatile("*", "number"),))
