@@ -371,3 +371,15 @@ def test_two_requests_are_equal_exactly_where_no_difference_is_told(one: Any, ot
 def test_a_flag_is_no_number_that_varies() -> None:
     assert not equal(asked("a", stream=True), asked("a", stream=False), volatile=(Volatile("*", "number"),))
     assert equal(asked("a", seed=1), asked("a", seed=2), volatile=(Volatile("*", "number"),))
+
+
+def test_what_varies_is_found_whichever_form_varied_first() -> None:
+    recorded = asked("session req_8fKq02mZpLx1", system="run 17")
+    now = asked("session req_01hYt77aQwe9", system="run 18")
+    assert equal(recorded, now, volatile=volatile_parts([(recorded, now)]))
+    assert equal(recorded, now, volatile=(Volatile("*", "number"), Volatile("*", "id")))
+
+
+def test_a_cassette_with_an_unknown_pattern_is_refused() -> None:
+    with pytest.raises(AgentevalError, match="`volatile` of this cassette is wrong"):
+        parse('{"agenteval_cassette": 1, "volatile": [{"at": "*", "like": "datetime"}]}\n', "c")

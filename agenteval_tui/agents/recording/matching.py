@@ -57,6 +57,7 @@ PATTERNS: Mapping[str, re.Pattern[str]] = {
 """What varies, by the name that a cassette has for it; the most particular first."""
 
 
+_ORDER = (ANY, *PATTERNS)
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _MESSAGE = re.compile(r"[^\[]*\[\d+\]")
 _EPOCH = re.compile(r"\b1\d{9}(?:\d{3}|\d{6}|\d{9}|\.\d+)?\b")
@@ -70,13 +71,19 @@ class Volatile(Struct, frozen=True, omit_defaults=True):
     at: str
     like: str = ANY
 
+    def __post_init__(self) -> None:
+        if self.like != ANY and self.like not in PATTERNS:
+            raise ValueError(f"there is no pattern {self.like!r}")
+
 
 class Matcher:
     """Compares requests. `system` False leaves the system prompt out."""
 
     def __init__(self, volatile: Sequence[Volatile] = (), *, system: bool = True) -> None:
         self.volatile = tuple(volatile)
-        self._rules = [(re.compile(_pattern_of(one.at)), one.like) for one in volatile]
+        # The most particular pattern first, whichever rule came first: without its digits, an id looks like none.
+        in_order = sorted(volatile, key=lambda part: _ORDER.index(part.like))
+        self._rules = [(re.compile(_pattern_of(part.at)), part.like) for part in in_order]
         self._system = system
         self._conversations = SharedStarts[_Numbered]()
         self._alone = threading.Lock()
@@ -135,7 +142,7 @@ class Matcher:
             if rule.fullmatch(at):
                 if like == ANY:
                     return "…"
-                if isinstance(value, str) and like in PATTERNS:
+                if isinstance(value, str):
                     value = PATTERNS[like].sub("…", value)
                 elif _is_number(value) and like == "number":
                     return "…"
