@@ -383,3 +383,41 @@ def test_what_varies_is_found_whichever_form_varied_first() -> None:
 def test_a_cassette_with_an_unknown_pattern_is_refused() -> None:
     with pytest.raises(AgentevalError, match="`volatile` of this cassette is wrong"):
         parse('{"agenteval_cassette": 1, "volatile": [{"at": "*", "like": "datetime"}]}\n', "c")
+
+
+def test_what_is_sent_at_times_only_may_vary() -> None:
+    one, other = asked("a", seed=1), asked("a")
+    volatile = volatile_parts([(one, other)])
+    assert equal(one, other, volatile=volatile)
+    assert not equal(one, asked("b"), volatile=volatile)
+
+
+WORDS = ("order", "17", "18", "2026-11-23", "2026-11-24", "05:04", "17:10", "Monday", "é", "7f3a9c01b2", "81bb20cc3d")
+IDS = ("req_8fKq02mZpLx1", "req_01hYt77aQwe9", "4d1e2a3b-1111-2222-3333-444455556666")
+TEXTS = st.lists(st.sampled_from((*WORDS, *IDS)), max_size=4).map(" ".join)
+VARYING = st.recursive(
+    TEXTS | st.sampled_from((None, True, False, 1, 2)),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(("text", "n", "address", "query")), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+VARYING = st.recursive(
+    TEXTS | st.sampled_from((None, True, False, 1, 2)),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(("text", "n", "address", "query")), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(pairs=st.lists(st.tuples(VARYING, VARYING), min_size=1, max_size=3))
+def test_requests_are_equal_by_what_was_found_to_vary_in_them(pairs: list[tuple[Any, Any]]) -> None:
+    asked_twice = [tuple(Question("POST", CHAT, {}, body) for body in pair) for pair in pairs]
+    volatile = volatile_parts([(one, other) for one, other in asked_twice])
+    for one, other in asked_twice:
+        assert equal(one, other, volatile=volatile)

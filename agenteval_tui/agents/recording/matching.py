@@ -111,13 +111,18 @@ class Matcher:
             body = {key: value for key, value in body.items() if key not in _BESIDE}
         # Before what is volatile is masked: places are the same, and ids are numbers then.
         counted = self._numbered(body)
-        if self._rules:
-            counted = self._masked(counted, "")
+        if self._rules and (counted := self._masked(counted, "")) is _NOTHING:
+            counted = None
         return {"to": question.title, "query": dict(question.query), "body": counted}
 
     def differences(self, recorded: Question, now: Question) -> list[Difference]:
         """Where a request differs from a recorded one."""
         return _all_differences(self.essence(recorded), self.essence(now))
+
+    def body_differences(self, recorded: Question, now: Question) -> dict[str, Difference]:
+        """The same of the bodies alone, by the place ("": all of a body that is no object)."""
+        differences = _differences(self.essence(recorded)["body"], self.essence(now)["body"], "")
+        return {difference.at: difference for difference in differences}
 
     def _numbered(self, body: object) -> object:
         if not isinstance(body, Mapping):
@@ -140,16 +145,22 @@ class Matcher:
     def _masked(self, value: object, at: str) -> object:
         for rule, like in self._rules:
             if rule.fullmatch(at):
+                # Left out, not masked: what varies may be there in one request, and not in the other.
                 if like == ANY:
-                    return "…"
+                    return _NOTHING
                 if isinstance(value, str):
                     value = PATTERNS[like].sub("…", value)
                 elif _is_number(value) and like == "number":
                     return "…"
         if isinstance(value, Mapping):
-            return {key: self._masked(item, f"{at}.{key}" if at else str(key)) for key, item in value.items()}
+            members = ((key, self._masked(item, f"{at}.{key}" if at else str(key))) for key, item in value.items())
+            return {key: item for key, item in members if item is not _NOTHING}
         if isinstance(value, list):
-            return [self._masked(item, f"{at}[{number}]") for number, item in enumerate(value)]
+            items = [self._masked(item, f"{at}[{number}]") for number, item in enumerate(value)]
+            # Only at the end: what follows keeps its place.
+            while items and items[-1] is _NOTHING:
+                items.pop()
+            return ["…" if item is _NOTHING else item for item in items]
         return value
 
 
@@ -233,11 +244,11 @@ def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile
     """What varies between requests of which each pair should be equal."""
     rules: dict[Volatile, None] = {}
     for question, other in pairs:
-        # With the rules so far: what one pair taught need not be learned from the next.
-        for difference in Matcher(tuple(rules)).differences(question, other):
-            if difference.at in ("address", "query"):
-                continue
-            for rule in _rules_for(difference):
+        differences = Matcher().body_differences(question, other)
+        # What one pair taught need not be learned from the next. But what is left is learned from the whole texts: a
+        # rule so far may take out what tells an id from a word.
+        for at in Matcher(tuple(rules)).body_differences(question, other):
+            for rule in _rules_for(differences[at]) if at in differences else ():
                 rules.setdefault(rule)
     return tuple(rules)
 
@@ -247,12 +258,11 @@ def same_course(pairs: Sequence[tuple[Question, Question]]) -> list[tuple[Questi
     something else, or more differs than ids, dates and numbers."""
     course: list[tuple[Question, Question]] = []
     for question, other in pairs:
-        differences = Matcher().differences(question, other)
-        if any(_is_said_by_model(question, difference.at) for difference in differences):
+        if (question.title, question.query) != (other.title, other.query):
+            break
+        if any(_is_said_by_model(question, at) for at in Matcher().body_differences(question, other)):
             break
         if any(rule.like == ANY for rule in volatile_parts([(question, other)])):
-            break
-        if any(difference.at in ("address", "query") for difference in differences):
             break
         course.append((question, other))
     return course
@@ -381,7 +391,10 @@ def _all_differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> lis
     return [
         *_differences(recorded["to"], now["to"], "address"),
         *_differences(recorded["query"], now["query"], "query"),
-        *_differences(recorded["body"], now["body"], ""),
+        *(
+            replace(difference, at=difference.at or "body")
+            for difference in _differences(recorded["body"], now["body"], "")
+        ),
     ]
 
 
@@ -396,7 +409,7 @@ def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
         for number, (item, other_item) in enumerate(zip_longest(value, other, fillvalue=_NOTHING)):
             yield from _differences(item, other_item, f"{at}[{number}]")
     else:
-        yield Difference(at or "body", _told(value, other), _told(other, value))
+        yield Difference(at, _told(value, other), _told(other, value))
 
 
 def _told(value: object, beside: object) -> object:
