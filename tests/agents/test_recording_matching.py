@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Exchange, Question, events_of
-from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, volatile_parts
+from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, volatile_parts, without_clock
 from agenteval_tui.agents.recording.playback import OrderedPlayback, Playback
 from agenteval_tui.core.errors import AgentevalError
 
@@ -421,3 +422,26 @@ def test_requests_are_equal_by_what_was_found_to_vary_in_them(pairs: list[tuple[
     volatile = volatile_parts([(one, other) for one, other in asked_twice])
     for one, other in asked_twice:
         assert equal(one, other, volatile=volatile)
+
+
+DAY_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%m/%d/%y", "%B %d, %Y", "%a, %d %b %Y", "%d %B %Y", "%Y-%m-%dT10:00:00Z")
+DAYS = st.dates(date(1999, 1, 2), date(2040, 12, 30))
+
+
+@given(day=DAYS, other=DAYS, form=st.sampled_from(DAY_FORMS))
+def test_only_dates_of_the_day_and_of_those_beside_it_are_taken_for_a_clocks(day: date, other: date, form: str) -> None:
+    text = other.strftime(f"as of {form}.")
+    kept = without_clock(asked(text), day).body["messages"][0]["content"] == text
+    near = {day + timedelta(days=offset) for offset in (-1, 0, 1)}
+    read = {other}
+    if form in ("%d.%m.%Y", "%m/%d/%y") and other.day <= 12:
+        read.add(other.replace(month=other.day, day=other.month))
+    assert kept == (not near & read)
+
+
+@pytest.mark.parametrize(
+    "text", ["from 2019-11-26", "from November 26, 2019", "from 26.11.2019", "on 2011-11-26 at 9:00"]
+)
+def test_a_day_of_another_year_is_no_clocks(text: str) -> None:
+    # The 26th of a month of 2026, which a year in two digits is equal to.
+    assert without_clock(asked(text), date(2026, 11, 26)) == asked(text)

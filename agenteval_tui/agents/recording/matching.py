@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from itertools import islice, zip_longest
@@ -204,7 +204,7 @@ def without_clock(question: Question, today: date) -> Question:
     return replace(question, body=changed)
 
 
-def _without_now(text: str, days: Sequence[date]) -> str:
+def _without_now(text: str, days: Collection[date]) -> str:
     times = 0
 
     def masked(match: re.Match[str]) -> str:
@@ -220,24 +220,25 @@ def _without_now(text: str, days: Sequence[date]) -> str:
     return PATTERNS["time"].sub("…", text) if times else text
 
 
-def _is_near(matched: str, days: Sequence[date]) -> bool:
+def _is_near(matched: str, days: Collection[date]) -> bool:
     """Whether a date, or the seconds since 1970, is one of these days."""
     if _EPOCH.fullmatch(matched):
         return date.fromtimestamp(int(matched[:10])) in days
-    numbers = [
-        int(number)
-        for number in re.findall(r"\d+", matched.replace("T", " ").split(" ")[0] if "-" in matched else matched)
-    ]
-    lower = matched.lower()
-    for day in days:
-        if not numbers and day.strftime("%a").lower() in lower:
-            return True
-        by_name = re.search(rf"\b{day.strftime('%b').lower()}", lower)
-        needed = {day.day} if by_name else {day.day, day.month}
-        year = {day.year, day.year % 100} & set(numbers)
-        if needed <= set(numbers) and (year or (by_name and len(numbers) == 1)):
-            return True
-    return False
+    numbers, lower = [int(number) for number in re.findall(r"\d+", matched)], matched.lower()
+    return any(_is_of_day(numbers, lower, day) for day in days)
+
+
+def _is_of_day(numbers: Sequence[int], lower: str, day: date) -> bool:
+    """Whether these numbers of a date in lower case, in its order, mean that day."""
+    if "-" in lower:
+        return [*numbers[:3]] == [day.year, day.month, day.day]
+    # Which of both is the day differs from country to country.
+    if len(numbers) == 3:
+        return sorted(numbers[:2]) == sorted((day.month, day.day)) and numbers[2] in (day.year, day.year % 100)
+    if not numbers:
+        return day.strftime("%a").lower() in lower
+    has_month = re.search(rf"\b{day.strftime('%b').lower()}", lower) is not None
+    return has_month and [*numbers] in ([day.day], [day.day, day.year])
 
 
 def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile, ...]:
