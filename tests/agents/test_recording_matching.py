@@ -16,7 +16,7 @@ from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Exchange, Question, events_of
 from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, volatile_parts, without_clock
-from agenteval_tui.agents.recording.playback import OrderedPlayback, Playback
+from agenteval_tui.agents.recording.playback import CassetteIndex, OrderedPlayback, Playback
 from agenteval_tui.core.errors import AgentevalError
 
 CHAT = "openai/v1/chat/completions"
@@ -445,3 +445,20 @@ def test_only_dates_of_the_day_and_of_those_beside_it_are_taken_for_a_clocks(day
 def test_a_day_of_another_year_is_no_clocks(text: str) -> None:
     # The 26th of a month of 2026, which a year in two digits is equal to.
     assert without_clock(asked(text), date(2026, 11, 26)) == asked(text)
+
+
+@pytest.mark.parametrize(
+    "fixed", ["Open Monday to Friday.", "The sale ends on {recorded}.", "New prices from {today} on."]
+)
+@pytest.mark.parametrize("days_ago", [1, 3, 30])
+def test_a_request_of_another_day_is_answered_whatever_dates_stay_in_its_prompt(fixed: str, days_ago: int) -> None:
+    today = date.today()
+    recorded_on = today - timedelta(days=days_ago)
+    stays = fixed.format(recorded=recorded_on, today=today)
+
+    def on(day: date) -> Question:
+        return asked("hello", system=f"Today is {day:%A, %B %d, %Y}, 10:00. {stays}")
+
+    index = CassetteIndex(Cassette((Exchange(on(recorded_on), said("1")),)), recorded_on=recorded_on)
+    assert Playback(index).answer(on(today)) == said("1")
+    assert isinstance(Playback(index).answer(asked("bye", system="Today.")), Miss)

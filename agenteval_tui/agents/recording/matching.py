@@ -180,13 +180,15 @@ def nearest(matcher: Matcher, questions: Sequence[Question], now: Question) -> t
     return None if best is None else (best[1], best[2])
 
 
-def without_clock(question: Question, today: date) -> Question:
-    """A request without what a clock puts into a prompt: dates of today and of the days beside it, with the times in
-    the same text. Only what comes before a model's first answer is looked at: what tools gave stays as it is."""
+def without_clock(question: Question, *days: date) -> Question:
+    """A request without what a clock puts into a prompt: dates of these days and of those beside them, with the times
+    in the same text. Only what comes before a model's first answer is looked at: what tools gave stays as it is."""
     body = question.body
     if not isinstance(body, Mapping):
         return question
-    without_now = partial(_without_now, days=[today + timedelta(days=offset) for offset in (-1, 0, 1)])
+    # A clock may be of another time zone.
+    near = {day + timedelta(days=offset) for day in days for offset in (-1, 0, 1)}
+    without_now = partial(_without_now, days=near)
     changed = {key: with_texts(part, without_now) if key in _SYSTEM else part for key, part in body.items()}
     for key in _CONVERSATION & body.keys():
         items = body[key]

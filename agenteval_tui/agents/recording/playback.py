@@ -27,13 +27,13 @@ class CassetteIndex:
     time (0.3 s for 400 requests, each of which repeats what was said before).
 
     `recorded_on`: a request that is not recorded gets the answer to one that differs only in the day and the time that
-    a clock put into its prompt: that day and now. None: such a request is a different request.
+    a clock put into its prompt: that day and today. None: such a request is a different request.
     """
 
     def __init__(self, cassette: Cassette, *, system: bool = True, recorded_on: date | None = None) -> None:
         self.exchanges = cassette.exchanges
         self.recorded_on = recorded_on
-        self._by_key_then: dict[str, list[Exchange]] | None = None
+        self._by_key_of_days: tuple[tuple[date, date], dict[str, list[Exchange]]] | None = None
         self.matcher = Matcher(cassette.volatile, system=system)
         self._by_key = self._keyed(self.matcher.key)
         self._servers = {server_of(exchange.question) for exchange in cassette.exchanges if is_mcp(exchange.question)}
@@ -44,12 +44,14 @@ class CassetteIndex:
         exchanges = self._by_key.get(key, [])
         if exchanges or self.recorded_on is None:
             return key, exchanges
-        # A clock in the prompt makes every request of another day a new one: it is masked on both sides.
-        day = self.recorded_on
-        if self._by_key_then is None:
-            self._by_key_then = self._keyed(lambda recorded: self.matcher.key(without_clock(recorded, day)))
-        key = self.matcher.key(without_clock(question, date.today()))
-        return key, self._by_key_then.get(key, [])
+        # A clock in the prompt makes every request of another day a new one. Both days are masked on both sides: a date
+        # that stays, such as that of a sale, is then masked on both or on none.
+        days = self.recorded_on, date.today()
+        if self._by_key_of_days is None or self._by_key_of_days[0] != days:
+            keyed = self._keyed(lambda recorded: self.matcher.key(without_clock(recorded, *days)))
+            self._by_key_of_days = days, keyed
+        key = self.matcher.key(without_clock(question, *days))
+        return key, self._by_key_of_days[1].get(key, [])
 
     def _keyed(self, key_of: Callable[[Question], str]) -> dict[str, list[Exchange]]:
         by_key: dict[str, list[Exchange]] = {}
