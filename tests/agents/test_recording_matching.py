@@ -462,3 +462,13 @@ def test_a_request_of_another_day_is_answered_whatever_dates_stay_in_its_prompt(
     index = CassetteIndex(Cassette((Exchange(on(recorded_on), said("1")),)), recorded_on=recorded_on)
     assert Playback(index).answer(on(today)) == said("1")
     assert isinstance(Playback(index).answer(asked("bye", system="Today.")), Miss)
+
+
+def test_an_answer_is_one_of_the_same_recorded_run_and_in_its_order() -> None:
+    twice = tuple(Exchange(asked("a"), said(f"{name} {n}"), name) for name in ("t#1", "t#2") for n in (1, 2))
+    for start, name in enumerate(("t#1", "t#2", "t#1")):
+        playback = Playback(Cassette(twice), session="u", start=start)
+        assert [playback.answer(asked("a")) for _ in range(3)] == [said(f"{name} {n}") for n in (1, 2, 2)]
+    # One that was recorded outside of a suite is a single run, whichever repetition it answers.
+    alone = Cassette(tuple(Exchange(asked("a"), said(text)) for text in ("1", "2")))
+    assert Playback(alone, session="t#2", start=1).answer(asked("a")) == said("1")

@@ -13,6 +13,7 @@ from agenteval_tui.agents.recording.matching import Matcher, Volatile, nearest, 
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.agents.recording.protocols import read_request
 from agenteval_tui.core.document import extended
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.request_changes import RequestChange, difference
 from agenteval_tui.transcripts.sight import LOSSES
@@ -67,9 +68,9 @@ class CassetteIndex:
 class Playback:
     """The answers of a cassette for one run of a program.
 
-    Equal requests get their answers in the order in which they were recorded; the last answer repeats. Answers of the
-    run's own session come first. With several recorded runs and no session of that name, the answers to a request
-    begin with those of recording number `start` (from 0). An answer that made the program ask again (429, a broken
+    Equal requests get their answers in the order in which they were recorded; the last answer repeats. They are those
+    of the run's own session. If that did not ask this, they are those of one recorded run that did: of number `start`
+    (from 0, and the first again after the last). An answer that made the program ask again (429, a broken
     stream) is left out if the answer to the second request is recorded, too. `others` are asked in their order for
     what was not recorded here, but not for calls of MCP servers: these have a state.
     """
@@ -108,13 +109,12 @@ class Playback:
             key, exchanges = next((each for each in found if each[1]), (key, exchanges))
         if not exchanges:
             return self.miss(question)
-        own = [exchange for exchange in exchanges if exchange.session == self._session]
+        by_session = grouped((exchange.session, exchange) for exchange in exchanges)
+        own = by_session.get(self._session) or [*by_session.values()][self._start % len(by_session)]
         number = self._given.get(key, 0)
         self._given[key] = number + 1
-        if own:
-            # The last answer repeats: a program that asks once more than it did is answered all the same.
-            return own[min(number, len(own) - 1)].answer
-        return exchanges[(self._start + number) % len(exchanges)].answer
+        # The last answer repeats: a program that asks once more than it did is answered all the same.
+        return own[min(number, len(own) - 1)].answer
 
     def miss(self, question: Question) -> Miss:
         """The miss of a request that is not recorded, with the nearest request that is."""
