@@ -197,7 +197,8 @@ class OrderedPlayback:
 
     def knows(self, question: Question) -> bool:
         """Whether anything was recorded of its MCP server."""
-        return _knows(self._all, question)
+        server = server_of(question)
+        return any(is_mcp(exchange.question) and server_of(exchange.question) == server for exchange in self._all)
 
     def answer(self, question: Question) -> Answer | Miss:
         """The answer to the most similar recorded request."""
@@ -210,24 +211,17 @@ class OrderedPlayback:
         return chosen.answer
 
 
-def _knows(exchanges: Sequence[Exchange], question: Question) -> bool:
-    server = server_of(question)
-    return any(is_mcp(exchange.question) and server_of(exchange.question) == server for exchange in exchanges)
-
-
 def _without_retries(exchanges: list[Exchange], *, any_key: bool = False) -> list[Exchange]:
     """Without the answers after which a program asked the same again."""
-    remaining = []
-    for number, exchange in enumerate(exchanges):
-        later = [
-            other
+    return [
+        exchange
+        for number, exchange in enumerate(exchanges)
+        if not _asks_again(exchange.answer)
+        or not any(
+            other.session == exchange.session and (not any_key or other.question == exchange.question)
             for other in exchanges[number + 1 :]
-            if other.session == exchange.session and (not any_key or other.question == exchange.question)
-        ]
-        if later and not exchange.answer.succeeded and _asks_again(exchange.answer):
-            continue
-        remaining.append(exchange)
-    return remaining
+        )
+    ]
 
 
 def _asks_again(answer: Answer) -> bool:
