@@ -19,6 +19,7 @@ from agenteval_tui.agents.recording.cassette import Cassette, lines, parse
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer as ExchangeAnswer
 from agenteval_tui.agents.recording.exchange import Exchange, Question
+from agenteval_tui.agents.recording.matching import Matcher
 from agenteval_tui.agents.recording.playback import Playback
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Session
@@ -78,6 +79,14 @@ async def test_a_request_goes_on_as_it_is_with_its_key_and_the_answer_comes_back
         "POST openai/v1/chat/completions", "GET openai/v1/models"
     ]  # fmt: skip
     assert session.exchanges()[1].question.query == {"limit": "3"}
+
+
+async def test_a_parameter_that_is_there_twice_makes_another_request() -> None:
+    async with proxied(lambda _: Answer(body="{}")) as (session, client):
+        for query in ("include=a&include=b", "include=b", "include=a&include=b"):
+            await client.get(f"/openai/v1/responses/r1?{query}")
+    keys = [Matcher().key(exchange.question) for exchange in session.exchanges()]
+    assert keys[0] == keys[2] != keys[1]
 
 
 async def test_a_stream_goes_on_chunk_by_chunk() -> None:

@@ -37,6 +37,7 @@ from agenteval_tui.agents.recording.providers import MCP, provider_of
 from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.agents.secrets import is_secret_name
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
+from agenteval_tui.core.groups import grouped
 
 HOST = "127.0.0.1"
 LARGEST = 64_000_000
@@ -158,7 +159,8 @@ class Proxy:
         question = Question(
             request.method,
             path.rstrip("/"),
-            {key: value for key, value in query if not is_secret_name(key)},
+            # A parameter that is there twice is not one that is there once.
+            {key: "&".join(values) for key, values in grouped(query).items() if not is_secret_name(key)},
             received(_unpacked(request.body, headers.get("content-encoding", "")), kind),
         )
         async with self._cuttable(session), session.asking(question) as open_exchange:
