@@ -19,6 +19,7 @@ from agenteval_tui.agents.recording.cassette import Cassette, lines, parse
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer as ExchangeAnswer
 from agenteval_tui.agents.recording.exchange import Exchange, Question
+from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.matching import Matcher
 from agenteval_tui.agents.recording.playback import Playback
 from agenteval_tui.agents.recording.proxy import Proxy
@@ -215,6 +216,30 @@ async def test_a_key_in_pieces_of_a_stream_is_not_kept() -> None:
     assert "nted-Key" not in text_of(session)
     assert "a *** b" in exchange.answer.body[0]
     assert len(exchange.answer.body) == 4
+
+
+@pytest.mark.parametrize(
+    ("form", "piece_of"),
+    [
+        ("data: {}\n\n", lambda piece: {"choices": [{"index": 0, "delta": {"content": piece}}]}),
+        ("event: m\r\ndata: {}\r\nid: 7\r\n\r\n", lambda piece: {"delta": {"content": piece}, "index": 0}),
+        ("data:{}\n: beat\n\n", lambda piece: {"output_index": 0, "delta": piece}),
+        ("data: {}\n\n", lambda piece: {"contentBlockIndex": 0, "delta": {"toolUse": {"input": piece}}}),
+        ("{}\n", lambda piece: {"message": {"content": piece}}),
+    ],
+)  # fmt: skip
+def test_a_key_in_pieces_is_not_kept_whatever_is_beside_the_data_of_an_event(form: str, piece_of: Any) -> None:
+    pieces = ("a pla", "nted-Key", "-0001 b")
+    stream = tuple(form.replace("{}", json.dumps(piece_of(piece))) for piece in pieces)
+    answer = ExchangeAnswer(200, "text/event-stream", stream)
+    clean = KeyRedactor(["planted-Key-0001"]).exchange(Exchange(ASKED_QUESTION, answer)).answer.body
+    text = form.replace("{}", json.dumps(piece_of("a *** b")))
+    assert clean[0].replace("data: ", "data:") == text.replace("data: ", "data:")
+    assert clean[1:] == tuple(
+        form.replace("data:{", "data: {").replace("{}", json.dumps(piece_of(""))) for _ in pieces[1:]
+    )
+    other = KeyRedactor(["another-Key-0001"]).exchange(Exchange(ASKED_QUESTION, answer)).answer.body
+    assert other == stream
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])

@@ -46,6 +46,7 @@ _PIECES = frozenset(
         "text",
         "delta",
         "arguments",
+        "input",
         "partial_json",
         "thinking",
         "reasoning",
@@ -55,6 +56,10 @@ _PIECES = frozenset(
         "response",
     )
 )
+
+
+_TAIL = re.compile(r"(?:[\r\n]+(?:id|event|retry)?:[^\r\n]*)*[\r\n]*\Z")
+"""What follows the data of an event: its end, and other fields or a comment before that."""
 
 
 class KeyRedactor(TranscriptRedactor):
@@ -148,14 +153,12 @@ class _Event:
     def __init__(self, event: str) -> None:
         self.changed = False
         self._event = event
-        self._is_line = event.startswith("{")  # of a stream that has a JSON object on each
-        if self._is_line:
-            self._data = parsed_json(event)
-            return
+        is_line = event.startswith("{")  # of a stream that has a JSON object on each
         at = event.find("data:")
-        self._at = at + 5
         is_event = (at >= 0 and event.count("data:") == 1) or event.lstrip().startswith(("data:", "event:"))
-        self._data = parsed_json(event[self._at :]) if is_event else None
+        self._start = 0 if is_line else at + len("data:")
+        self._end = len(_TAIL.sub("", event))
+        self._data = parsed_json(event[self._start : self._end]) if is_line or is_event else None
 
     def pieces(self) -> list[tuple[str, dict[str, Any], str]]:
         """The texts in it that may continue in the next event: (what they belong to, the object, the key)."""
@@ -177,9 +180,8 @@ class _Event:
     def text(self) -> str:
         if not self.changed or self._data is None:
             return self._event
-        if self._is_line:
-            return f"{encoded(self._data)}\n"
-        return f"{self._event[: self._at]} {encoded(self._data)}\n\n"
+        space = " " if self._start else ""
+        return f"{self._event[: self._start]}{space}{encoded(self._data)}{self._event[self._end :]}"
 
 
 def sent_keys(headers: Mapping[str, str], query: Mapping[str, str]) -> tuple[str, ...]:
