@@ -7,7 +7,8 @@ from typing import Any
 
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.transcripts.codec import from_json, to_json
+from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
+from agenteval_tui.transcripts.codec import from_json, from_openai_messages, to_json
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.request_changes import changes_since
@@ -311,3 +312,11 @@ def test_a_failed_request_of_a_conversation_that_the_server_keeps_is_asked_again
     )
     assert texts(transcript) == ["My name is Zoe.", "Hello.", "What is it?", "Zoe"]
     assert [line for line, _ in lines(transcript)] == [1, 1, 1]
+
+
+def test_a_told_request_led_to_the_message_of_the_same_call_whatever_the_order_of_its_arguments() -> None:
+    messages = [user("go"), said("", ("c1", "find", '{"b": 2, "a": {"d": 4, "c": 3}}')), result("c1", "found")]
+    answer = said("", ("c1", "find", '{"a": {"c": 3, "d": 4}, "b": 2}'))
+    transcript = with_requests(from_openai_messages(messages), [asked_in([user("go")], [answer], number=0)])
+    assert transcript.requests is not None
+    assert [reference.answer for reference in transcript.requests.references] == [1]

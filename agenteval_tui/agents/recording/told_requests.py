@@ -161,4 +161,5 @@ def _key(message: Message, transcript: Transcript) -> tuple[Any, ...]:
 def _calls(message: Message, transcript: Transcript) -> Iterator[tuple[str, str]]:
     for number in message.tool_calls:
         call = transcript.tool_calls[number]
-        yield call.name, repr(call.arguments)
+        # Frameworks write the arguments of a call in one order, and its model may have written them in another.
+        yield call.name, json.dumps(call.arguments, sort_keys=True, default=str)
