@@ -348,8 +348,10 @@ class Workbench:
                 rows += self.store.runs_of_test(self.run.suite_key, test_id, POOL_LIMIT)
         ended = [row for row in rows if row.status in ("passed", "failed", "error", "needs_review")]
         # Where the agent failed there is no answer that an edit could judge otherwise.
-        ended = [row for row in ended if not row.error_kind][:POOL_LIMIT]
-        return tuple(PoolRun(row.id, row.test_id, row.variables) for row in ended)
+        ended = [row for row in ended if not row.error_kind]
+        # Of all tests together: the runs of the first one must not take the room of the others.
+        ended.sort(key=lambda row: row.rowid, reverse=True)
+        return tuple(PoolRun(row.id, row.test_id, row.variables) for row in ended[:POOL_LIMIT])
 
     def _sharing_tests(self, criterion: int) -> list[str]:
         """The tests that the same piece of YAML belongs to (an alias shares it); at least the run's own."""

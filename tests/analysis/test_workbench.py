@@ -100,6 +100,14 @@ def test_an_edit_is_counted_over_all_tests_that_share_the_piece_of_yaml(made: Ma
     assert counted(bench, 1, EDIT).total == 3
 
 
+def test_the_newest_runs_of_all_tests_that_share_a_criterion_are_counted(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workbench, "POOL_LIMIT", 2)
+    pool = Workbench.open(made[1], run_of(made[1], 1)).pool(0)
+    assert [entry.run for entry in pool] == [run_of(made[1], 3), run_of(made[1], 2)]
+
+
 def test_a_broken_edit_turns_every_run_into_an_error(made: Made) -> None:
     impact = counted(Workbench.open(made[1], run_of(made[1], 0)), 0, "{ broken")
     assert impact.then == {"error": 4}
