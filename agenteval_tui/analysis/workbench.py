@@ -197,9 +197,8 @@ class Workbench:
                 criterion_hash=spec.hash,
                 message=_AT_WORK if error is None else _BROKEN if error.kind == SETUP else _FAILED,
             )
-        variables = self.variables(self.run.variables, spec)
-        replies = self._replies(self.run.id, self.transcript, variables, spec)
-        criterion_result = compile_criterion(spec).check(self.transcript, variables, replies=replies)
+        replies = self._replies(self.run.id, self.transcript, self.run.variables, spec)
+        criterion_result = compile_criterion(spec).check(self.transcript, self.run.variables, replies=replies)
         return replace(criterion_result, derived=True) if self.criteria[criterion].derived else criterion_result
 
     def known_verdict(self, criterion: int) -> CriterionResult | None:
@@ -291,16 +290,14 @@ class Workbench:
             # By the saved version and the run: the next keystroke changes only the edited side.
             now = self._saved_outcomes.get(key)
             if now is None and not new:
-                variables = self.variables(pool_run.variables, saved.spec)
-                replies = self._replies(pool_run.run, transcript, variables, saved.spec)
-                now = saved.check(transcript, variables, explain=False, replies=replies).outcome
+                replies = self._replies(pool_run.run, transcript, pool_run.variables, saved.spec)
+                now = saved.check(transcript, pool_run.variables, explain=False, replies=replies).outcome
                 self._saved_outcomes[key] = now
             if now is not None and same:
                 then = now
             else:
-                variables = self.variables(pool_run.variables, edited.spec)
-                replies = self._replies(pool_run.run, transcript, variables, edited.spec)
-                then = edited.check(transcript, variables, explain=False, replies=replies).outcome
+                replies = self._replies(pool_run.run, transcript, pool_run.variables, edited.spec)
+                then = edited.check(transcript, pool_run.variables, explain=False, replies=replies).outcome
             impact.done += 1
             impact.then[then] = impact.then.get(then, 0) + 1
             if now is not None:
@@ -330,14 +327,6 @@ class Workbench:
         yield suggestions
         for _ in _count_flips(self, criterion, suggestions):
             yield suggestions
-
-    @staticmethod
-    def variables(row: Mapping[str, Any], spec: CriterionSpec) -> dict[str, Any]:
-        """The values that `{{name}}` can have when this criterion is graded."""
-        values = dict(row)
-        if spec.expected_value is not None:
-            values["expected_value"] = spec.expected_value
-        return values
 
     def _find_pool(self, criterion: int) -> tuple[PoolRun, ...]:
         if self.criteria[criterion].scratch:
@@ -545,8 +534,8 @@ def suggest(bench: Workbench, criterion: int, text: str | None = None, *, most: 
     Milliseconds; () when the criterion does not fail on this run.
     """
     spec = bench.spec(criterion, text)
-    variables = bench.variables(bench.run.variables, spec)
-    return tuple(Suggestion(relaxation) for relaxation in relaxations(spec, bench.transcript, variables, most=most))
+    proposals = relaxations(spec, bench.transcript, bench.run.variables, most=most)
+    return tuple(Suggestion(relaxation) for relaxation in proposals)
 
 
 def _count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggestion]) -> Iterator[Suggestion]:

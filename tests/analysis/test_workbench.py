@@ -108,6 +108,28 @@ def test_the_newest_runs_of_all_tests_that_share_a_criterion_are_counted(
     assert [entry.run for entry in pool] == [run_of(made[1], 3), run_of(made[1], 2)]
 
 
+def test_an_expected_value_made_of_that_of_the_row_is_the_same_as_in_the_run(
+    make_history: Callable[..., Made], answered: Callable[..., Transcript]
+) -> None:
+    suite = """\
+name: Sums
+tests:
+  - id: sum
+    prompt: 6 * 7
+    variables: {expected_value: "42"}
+    criteria:
+      - name: The sum
+        prototype_class: TextResponse
+        expected_value: "It is {{expected_value}}."
+        config_uxon: '{"metrics": [{"type": "TextMatch", "contains": "{{expected_value}}"}]}'
+"""
+    _, store = make_history(suite, [("sum", answered("It is 42.")), ("sum", answered("It is 41."))])
+    for number, outcome in enumerate(("passed", "failed")):
+        bench = Workbench.open(store, run_of(store, number))
+        assert (bench.run.status, bench.judge(0).outcome) == (outcome, outcome)
+    assert counted(bench, 0, bench.criteria[0].text).now == {"passed": 1, "failed": 1}
+
+
 def test_a_broken_edit_turns_every_run_into_an_error(made: Made) -> None:
     impact = counted(Workbench.open(made[1], run_of(made[1], 0)), 0, "{ broken")
     assert impact.then == {"error": 4}
