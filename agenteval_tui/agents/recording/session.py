@@ -86,9 +86,9 @@ class Session:
         self.has_stepped_aside = False
         """Whether the program asked a server by itself, because the proxy could not reach it."""
         self.missed: dict[str, int] = {}
+        """How many messages of MCP servers (by name) did not reach the recording."""
         self.asked_past: tuple[str, ...] = ()
         """The servers that the program says to have asked past the proxy."""
-        """How many messages of MCP servers (by name) did not reach the recording."""
         self._answers = answers
         self.on_miss = on_miss
         self._keys = set(keys)
