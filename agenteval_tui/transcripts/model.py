@@ -329,7 +329,8 @@ class Note(Struct, frozen=True, omit_defaults=True):
     transcript says it with a note). after_answer: what a model said last is not in the messages of the graph's state,
     which have an answer (the field of the state that it is in, or "no field"). not_in_state: the same, where they have
     none. answer_is_call: the last answer of its model, which is the run's, has calls (of which tools) and no text.
-    not_printed: the program printed nothing of that answer. nothing_printed: it printed nothing at all. after_hook: a
+    not_printed: the program printed nothing of that answer. printed_answer: the answer is what the program printed,
+    because its model said something else. nothing_printed: it printed nothing at all. after_hook: a
     hook after the run failed (how). real_tool: a tool ran although its result was to be a recorded one (its name).
     """
 
@@ -380,6 +381,7 @@ _NOTES = {
     "nothing",
     "not_printed": "its answer is what its model said last, and the program printed nothing of it (`answer: printed` "
     "takes what it prints)",
+    "printed_answer": "its answer is what it printed, because that is not what its model said last",
     "format_without_calls": "its tool calls are not known: this file of {what} has none",
     "unread_calls": "some of its tool calls are not known: {what}",
     "partly_priced": "the cost is at least {what}: the price of some requests is not known",

@@ -481,6 +481,33 @@ async def test_an_answer_of_the_model_that_the_program_does_not_give_is_noted(
     assert printed.notes == ()
 
 
+@pytest.mark.parametrize(
+    ("program", "given", "codes"),
+    [
+        ("print('Shop v1\\n\\n**It is', 'shipped.**' if answer('Where is it?') else '')\n", "It is shipped.", []),
+        ("while True:\n    print('Bot:', answer(input('You: ')))\n", "It is shipped.", ["input_ended"]),
+        ("answer('Where is it?')\nprint('Saved.')\n", "Saved.", ["printed_answer"]),
+        ("print(answer('Where is it?')[:5])\n", "It is", ["printed_answer"]),
+        ("print(answer('Where is it?').upper())\n", "IT IS SHIPPED.", ["printed_answer"]),
+        (
+            "while True:\n    print('Bot:', answer(input('You: '))[:2])\n",
+            "You: Bot: It\nYou:",
+            ["input_ended", "printed_answer"],
+        ),
+        ("answer('Where is it?')\nprint()\n", "It is shipped.", ["nothing_printed"]),
+        ("ask([{'role': 'user', 'content': 'Where is it?'}])\nprint('At home.')\n", "At home.", ["printed_answer"]),
+    ],
+)
+async def test_the_answer_is_what_the_model_said_last_if_that_is_printed(
+    server: ScriptedServer, tmp_path: Path, program: str, given: str, codes: list[str]
+) -> None:
+    config = command(tmp_path, answer="auto")
+    (tmp_path / "agent.py").write_text(LOOP + program)
+    transcript, _ = await run(config, tmp_path, {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}, "Where is it?")
+    assert transcript.error is None
+    assert (transcript.final_output.strip(), [note.code for note in transcript.notes]) == (given, codes)
+
+
 async def test_runs_at_the_same_time_are_told_apart(server: ScriptedServer, tmp_path: Path) -> None:
     agent = make_agent(
         "a", command(tmp_path), base_dir=tmp_path, env={"OPENAI_BASE_URL": server.url}, permission=ALLOWED

@@ -11,7 +11,7 @@ from found_agents import agents_of, only
 from agenteval_tui.agents.finding.model import Sign
 
 URL = "https://api.openai.com/v1/chat/completions"
-RECORDED = {"capture": "model", "answer": "model"}
+RECORDED = {"capture": "model", "answer": "auto"}
 PYTHON = {
     "requests": f"import requests\ndef ask():\n    print(requests.post('{URL}', json=[input('> ')]).json())\n",
     "httpx": "import httpx\nBASE = 'https://openrouter.ai/api/v1'\ndef ask():\n    with httpx.Client() as client:\n"

@@ -192,4 +192,4 @@ def _config(package: Package, path: str, agent: str, library: str) -> dict[str, 
     blanks["ASKS"] = _BLANK.sub(lambda match: blanks[match[0]], code)
     code = _BLANK.sub(lambda match: blanks[match[0]], _PROGRAM)
     command = [*package.starts(own), "-e", code]
-    return {"kind": "command", "command": command, "input": "json", "capture": "model", "answer": "model"}
+    return {"kind": "command", "command": command, "input": "json", "capture": "model", "answer": "auto"}

@@ -272,7 +272,7 @@ def _agent(
         reads = "line" if asks_line else "text"
         question = node_words(text, asks_line=reads == "line")
         task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": reads}
-        config = {"kind": "command", **task, "capture": "model", "answer": "model"}
+        config = {"kind": "command", **task, "capture": "model", "answer": "auto"}
     return FoundAgent(
         sign=sign,
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),

@@ -639,7 +639,7 @@ class PythonAgents:
                 "command": [*command, *arguments.words],
                 **({} if arguments.words else {"input": "text"}),
                 "capture": "model",
-                "answer": "model",
+                "answer": "auto",
             },
             instructions=instructions,
             tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),

@@ -83,7 +83,7 @@ class OutputError(Exception):
 _BY_HAND = "run it by hand with the same input; `agenteval docs agents` describes it"
 _READ_ON = (
     "it asked “{}”, and a run can't answer: pass the answer as an option or a variable. A program that reads its "
-    "questions in a loop needs `capture: model` and `answer: model`"
+    "questions in a loop needs `capture: model` and `answer: auto`"
 )
 
 

@@ -78,9 +78,10 @@ class CommandOptions(AgentOptions):
     max_reply_mb: OutputLimit
     capture: Capture
     cassette: CassetteOption
-    answer: Literal["printed", "model"] = Field(
+    answer: Literal["printed", "model", "auto"] = Field(
         "printed",
-        description="printed: what it prints is its answer; model: what its model said last (with `capture`).",
+        description="printed: what it prints is its answer; model: what its model said last (with `capture`); auto: "
+        "that, if it is in what it prints, else what it prints.",
     )
 
     @model_validator(mode="before")
@@ -107,8 +108,8 @@ class CommandOptions(AgentOptions):
         checked_command(self.command, self.shell)
         checked_capture(self.capture, self.cassette)
         # `auto` records where it can, and an answer must not depend on that; a cassette records all.
-        if self.answer == "model" and self.capture != "model" and self.cassette is None:
-            raise ValueError("`answer: model` needs `capture: model`")
+        if self.answer != "printed" and self.capture != "model" and self.cassette is None:
+            raise ValueError(f"`answer: {self.answer}` needs `capture: model`")
         return self
 
 

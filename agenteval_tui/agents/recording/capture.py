@@ -77,7 +77,10 @@ class CapturingAgent:
         self._inner = inner
         self._setup = setup
         self._port: int = getattr(options, "capture_port", None) or 0
-        self._answers = getattr(options, "answer", "") == "model"
+        answer: str = getattr(options, "answer", "")
+        # The last text of the model is the answer; with `auto` only if the program prints it.
+        self._answers = answer in ("model", "auto")
+        self._is_printed = answer == "auto"
         self._options: CassetteOptions | None = cassette_options(getattr(options, "cassette", None))
         self._proxy: Proxy | None = None
         self._recorded: CassetteIndex | None = None
@@ -269,9 +272,21 @@ class CapturingAgent:
             return [*usage, Noted(NOTHING_SEEN if isinstance(end, Done) else _FAILED_FIRST), end]
         captured = captured_of(exchanges, session, answers=self._answers)
         transcript = captured.transcript
+        notes: list[Note] = []
+        if self._answers and isinstance(end, Failed) and _has_answered(end.error, transcript):
+            # A loop of questions and answers, which ends so for want of a second question.
+            notes.append(Note("input_ended", end.error.message))
+            end = Done()
+        if self._answers and isinstance(end, Done):
+            # What a person reads counts: else a fault in what is printed would not be seen.
+            if self._is_printed and printed.strip() and not _is_in(_last_text(transcript), printed):
+                captured = replace(captured, answers=False)
+                notes.append(Note("printed_answer", ""))
+            else:
+                notes += _notes_of_answer(transcript, printed)
         # What nobody has answered yet was broken off: what had come of it may say what it used.
         cut = tuple([exchange for number, exchange in enumerate(new, start) if number not in counted])
-        events: list[AgentEvent] = [*used, *usage_of(cut, self._cost), captured]
+        events: list[AgentEvent] = [*used, *usage_of(cut, self._cost), captured, *map(Noted, notes)]
         if request.recorded is not None and session.over_limit is not None:
             return [*events, Failed(over_limit(session))]
         # Also where the agent ended well: it may have gone on without the answer, and that is no run of this cassette.
@@ -279,12 +294,6 @@ class CapturingAgent:
             message = session.misses[0].said
             fix = "record it again, or set `on_miss: live` of the cassette"
             return [*events, Failed(RunError.told("cassette", message, fix))]
-        if self._answers and isinstance(end, Failed) and _has_answered(end.error, transcript):
-            # A loop of questions and answers, which ends so for want of a second question.
-            events.append(Noted(Note("input_ended", end.error.message)))
-            end = Done()
-        if self._answers and isinstance(end, Done):
-            events += [Noted(note) for note in _notes_of_answer(transcript, printed)]
         if isinstance(end, Failed) and session.unreached:
             end = replace(end, error=replace(end.error, fix=_UNREACHED_REMEDY.format(session.unreached)))
         if isinstance(end, Done):
@@ -328,6 +337,19 @@ def _has_answered(error: RunError, transcript: Transcript) -> bool:
     """Whether a program only ended because there was no more input, when its model had given an answer."""
     last = transcript.messages[-1] if transcript.messages else None
     return error.code == ErrorCode.INPUT_ENDED and last is not None and last.role == "assistant" and bool(last.content)
+
+
+def _last_text(transcript: Transcript) -> str:
+    """What the model said last; "" where that is a call, or the program has asked for nothing since."""
+    last = transcript.messages[-1] if transcript.messages else None
+    return last.content if last is not None and last.role == "assistant" else ""
+
+
+def _is_in(text: str, printed: str) -> bool:
+    """Whether a text was printed, perhaps laid out anew, without marks or a few words."""
+    words = set(_WORD.findall(text)) or set(text.split())
+    letters = "".join(printed.split())
+    return bool(words) and 10 * sum(word not in letters for word in words) <= len(words)
 
 
 def _notes_of_answer(transcript: Transcript, printed: str) -> Iterator[Note]:
