@@ -33,13 +33,14 @@ from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.journal import Journal
 from agenteval_tui.agents.recording.keys import keys_of, without_keys
 from agenteval_tui.agents.recording.live_transcript import transcripts
-from agenteval_tui.agents.recording.matching import Volatile, volatile_parts
+from agenteval_tui.agents.recording.matching import volatile_parts
 from agenteval_tui.agents.recording.mcp_config import shimmed
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_requests
 from agenteval_tui.agents.recording.playback import OrderedPlayback, PaidAnswers, Playback
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
 from agenteval_tui.agents.recording.session import Cost, Session
+from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, now_ms, short_id

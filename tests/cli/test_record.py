@@ -23,10 +23,9 @@ from threaded import serving
 
 from agenteval_tui.agents.recording.exchange import Answer as Answered
 from agenteval_tui.agents.recording.exchange import Exchange, Question
-from agenteval_tui.agents.recording.matching import PATTERNS, Volatile
 from agenteval_tui.agents.recording.playback import PaidAnswers
+from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.api.runs import Run
-from agenteval_tui.cli.commands.record import VOLATILE
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
@@ -932,7 +931,3 @@ def test_a_run_without_a_recording_is_not_replayed(cli: Any, model: Any, suite: 
     assert done.code == 2
     assert "were not stored" in done.err
     assert "agenteval record" in done.err
-
-
-def test_the_help_names_what_can_vary() -> None:
-    assert set(VOLATILE) == set(PATTERNS)

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 
 from agenteval_tui.agents.recording.exchange import Exchange, encoded, from_json, to_json
-from agenteval_tui.agents.recording.matching import Volatile
+from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.core.atomic_write import append_whole, locked, write_pieces
 from agenteval_tui.core.display import command_line
 from agenteval_tui.core.errors import AgentevalError

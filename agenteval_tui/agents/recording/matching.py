@@ -1,7 +1,6 @@
 """When two requests are equal: whatever the order of JSON's keys, the ids of calls, and what is known to vary.
 
-Volatile is what a program makes anew each time (a date in a prompt, an id). `volatile_parts` finds it by comparing what
-a program asked twice.
+What varies, `volatile_parts` finds by comparing what a program asked twice.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ from itertools import islice, zip_longest
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.answers import Difference
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
+from agenteval_tui.agents.recording.volatile import ANY, PATTERNS, Volatile
 from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.json_values import with_texts
 from agenteval_tui.core.shared_starts import SharedStarts
 
-ANY = "any"
 # What no answer depends on.
 _BESIDE = frozenset(("metadata", "user", "safety_identifier", "prompt_cache_key", "service_tier"))
 _CALL_IDS = frozenset(("id", "tool_call_id", "tool_use_id", "toolUseId", "call_id"))
@@ -36,44 +34,11 @@ _CONVERSATION = frozenset(("messages", "input", "contents"))
 _DATA = frozenset(
     ("arguments", "args", "input", "json", "response", "parameters", "input_schema", "json_schema", "schema")
 )
-_MONTH = r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:t(?:ember)?)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"  # noqa: E501
-_DAY = r"(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?"
-PATTERNS: Mapping[str, re.Pattern[str]] = {
-    "uuid": re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"),
-    "date-time": re.compile(
-        r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?:Z|UTC|GMT|[+-]\d{2}:?\d{2}))?"
-    ),
-    "date": re.compile(
-        rf"\b\d{{4}}-\d{{2}}-\d{{2}}\b|\b\d{{1,2}}[./]\d{{1,2}}[./]\d{{2,4}}\b"
-        rf"|(?:\b{_DAY},? )?\b{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b"
-        rf"|(?:\b{_DAY},? )?\b\d{{1,2}}\.? {_MONTH}\.?(?: \d{{4}})?\b|\b{_DAY}\b",
-        re.IGNORECASE,
-    ),
-    "time": re.compile(r"\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?[AaPp]\.?[Mm]\.?)?"),
-    "hex": re.compile(r"\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{8,}\b"),
-    "id": re.compile(r"\b(?=\w*\d)(?=\w*[A-Za-z])\w{12,}\b"),
-    "number": re.compile(r"\d+(?:[.,]\d+)*"),
-}
-"""What varies, by the name that a cassette has for it; the most particular first."""
-
-
 _ORDER = (ANY, *PATTERNS)
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _MESSAGE = re.compile(r"[^\[]*\[\d+\]")
 _EPOCH = re.compile(r"\b1\d{9}(?:\d{3}|\d{6}|\d{9}|\.\d+)?\b")
 _OF_MODELS = ("assistant", "model")
-
-
-class Volatile(Struct, frozen=True, omit_defaults=True):
-    """A part of requests that varies: `at` is its place ("messages[0].content", `[*]` for every item, "*" for every
-    place), `like` the name of a pattern (then only what looks like that is left out), or "any": all of it."""
-
-    at: str
-    like: str = ANY
-
-    def __post_init__(self) -> None:
-        if self.like != ANY and self.like not in PATTERNS:
-            raise ValueError(f"there is no pattern {self.like!r}")
 
 
 class Matcher:

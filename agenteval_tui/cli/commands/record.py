@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from agenteval_tui.agents.recording.volatile import PATTERNS
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, option_group, pass_invocation, typed_options
@@ -15,8 +16,6 @@ from agenteval_tui.runs.proxy_options import ProxyOptions
 
 _PROGRAM = "-- PROGRAM [ARGUMENT]..."
 _OF_SHIM = {"program", "mcp", "server"}
-# The names of `recording.matching.PATTERNS`, which the help does not wait for; a test compares them.
-VOLATILE = ("uuid", "date-time", "date", "time", "hex", "id", "number")
 
 
 _proxy_options = option_group(
@@ -32,7 +31,7 @@ _proxy_options = option_group(
         click.option(
             "--volatile",
             multiple=True,
-            type=click.Choice(VOLATILE),
+            type=click.Choice(tuple(PATTERNS)),
             help="Ignore what matches this when comparing with recorded requests; may be repeated.",
         ),
         declared(ProxyOptions, "pace"),

@@ -12,7 +12,7 @@ from agenteval_tui.formats.documents.model_request import Change, change_documen
 if TYPE_CHECKING:  # they import the models' client, and `agenteval schema` every document
     from agenteval_tui.agents.recording.answers import Difference as RequestDifference
     from agenteval_tui.agents.recording.answers import Miss
-    from agenteval_tui.agents.recording.matching import Volatile
+    from agenteval_tui.agents.recording.volatile import Volatile
 
 
 class RecordedDifference(Document, frozen=True, kw_only=True):
