@@ -27,11 +27,12 @@ from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.trust_prompt import ask_permission, plan_with_permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.phrasing import listed
-from agenteval_tui.formats.documents.recording import RecordedProgram, miss_document, volatile_document
+from agenteval_tui.formats.documents.recording import RecordedProgram, VolatilePart, miss_document
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_to_end
@@ -344,7 +345,7 @@ def _report(
                 judge_cost=judged.cost if replies else 0.0,
                 cassette=None if written.cassette is None else str(written.cassette),
                 misses=tuple(map(miss_document, recording.misses)),
-                volatile=tuple(map(volatile_document, written.volatile)),
+                volatile=tuple([extended(VolatilePart, part) for part in written.volatile]),
                 suite=None if written.suite is None else str(written.suite),
                 test=written.test,
                 fork_of=None if written.fork_of is None else written.fork_of.id,

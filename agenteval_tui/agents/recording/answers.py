@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from agenteval_tui.agents.recording.exchange import Answer, Question
 from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.document import Document
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.transcripts.model import ToolCall
@@ -19,12 +20,12 @@ NOT_RECORDED_KIND = "recording"
 _SHOWN = 3  # differences that a sentence names
 
 
-class Difference(Struct, frozen=True):
-    """Where two requests differ; None: there is nothing on that side."""
+class Difference(Document, frozen=True):
+    """Where a request differs from the recorded one."""
 
-    at: str
-    recorded: Any
-    now: Any
+    at: Annotated[str, Meta(description='the place in the body: "messages[0].content"')]
+    recorded: Annotated[Any, Meta(description="null: there is nothing at this place in the recorded request")]
+    now: Annotated[Any, Meta(description="null: there is nothing at this place now")]
 
     @property
     def said(self) -> str:

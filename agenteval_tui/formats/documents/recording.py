@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.core.document import Count, Document, Outcome
+from agenteval_tui.agents.recording.answers import Difference, Miss
+from agenteval_tui.core.document import Count, Document, Outcome, extended
 from agenteval_tui.formats.documents.model_request import Change, change_document
-
-if TYPE_CHECKING:  # they import the models' client, and `agenteval schema` every document
-    from agenteval_tui.agents.recording.answers import Difference as RequestDifference
-    from agenteval_tui.agents.recording.answers import Miss
-    from agenteval_tui.agents.recording.volatile import Volatile
-
-
-class RecordedDifference(Document, frozen=True, kw_only=True):
-    """Where a request differs from the recorded one."""
-
-    at: Annotated[str, Meta(description='the place in the body: "messages[0].content"')]
-    recorded: Annotated[Any, Meta(description="null: there is nothing at this place in the recorded request")]
-    now: Annotated[Any, Meta(description="null: there is nothing at this place now")]
 
 
 class RecordedMiss(Document, frozen=True, kw_only=True):
@@ -28,7 +16,7 @@ class RecordedMiss(Document, frozen=True, kw_only=True):
 
     request: Annotated[str, Meta(description="its method and path")]
     nearest: Annotated[int | None, Meta(description="the number of the recorded request that is most like it, from 1")]
-    differences: tuple[RecordedDifference, ...]
+    differences: tuple[Difference, ...]
     context: Annotated[
         tuple[Change, ...],
         Meta(description="changes of the context since the recorded request with the same newest message"),
@@ -67,18 +55,4 @@ class RecordedProgram(Document, frozen=True, kw_only=True):
 
 def miss_document(miss: Miss) -> RecordedMiss:
     """A miss as it is printed."""
-    return RecordedMiss(
-        request=miss.question.title,
-        nearest=miss.nearest,
-        differences=tuple(map(_difference, miss.differences)),
-        context=tuple(map(change_document, miss.context)),
-    )
-
-
-def volatile_document(part: Volatile) -> VolatilePart:
-    """A volatile part as it is printed."""
-    return VolatilePart(at=part.at, like=part.like)
-
-
-def _difference(difference: RequestDifference) -> RecordedDifference:
-    return RecordedDifference(at=difference.at, recorded=difference.recorded, now=difference.now)
+    return extended(RecordedMiss, miss, request=miss.question.title, context=tuple(map(change_document, miss.context)))
