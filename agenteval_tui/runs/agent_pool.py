@@ -104,7 +104,7 @@ def prepare_agents(
     fresh_prices(config_dir())
     prepared: dict[str, Prepared] = {}
     for run in plan.runs:
-        for agent in (run.agent, *((run.user.agent,) if run.user is not None else ())):
+        for agent in run.agents:
             if agent.hash not in prepared:
                 prepared[agent.hash] = _prepared(agent, plan, store, env, retry_base_s, executor)
     return prepared

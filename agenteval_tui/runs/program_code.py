@@ -201,7 +201,7 @@ def agents_without_cache(plan: Plan, env: Mapping[str, str]) -> dict[str, str]:
     reasons: dict[str, str] = {}
     hashes = set[str]()
     for run in plan.runs:
-        for agent in (run.agent, *((run.user.agent,) if run.user is not None else ())):
+        for agent in run.agents:
             if agent.hash in hashes or agent.config.get("revision") or is_local_agent(agent.config.get("kind")):
                 continue
             hashes.add(agent.hash)

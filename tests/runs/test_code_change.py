@@ -31,6 +31,7 @@ from agenteval_tui.runs.change.model import (
 from agenteval_tui.runs.change.recorded_runs import recorded_runs
 from agenteval_tui.runs.change.saves import Contents
 from agenteval_tui.runs.change.watch import Watch
+from agenteval_tui.runs.change.withheld_keys import without_keys
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.plan.model import Plan
@@ -270,18 +271,39 @@ async def test_the_runs_count_nowhere(server: ScriptedServer, project: Project) 
     assert store.test_summaries(row.suite_key)["shouts"].total == 1
 
 
-async def test_keys_of_model_servers_are_withheld(server: ScriptedServer, project: Project) -> None:
+@pytest.mark.parametrize("key", ["", "planted-key-in-the-suite-0002", "${OTHER_KEY}"])
+async def test_keys_of_model_servers_are_withheld(
+    server: ScriptedServer, project: Project, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A client that does not ask where it is led to would be paid for."""
+    monkeypatch.setenv("OTHER_KEY", "planted-key-in-the-suite-0002")
     beside = MODEL.replace('os.environ["OPENAI_BASE_URL"]', f'"{server.url}"')
-    suite = SUITE.replace("capture: model", "capture: none")
+    suite = SUITE.replace(
+        "capture: model", f"capture: none, env: {{OPENAI_API_KEY: '{key}'}}" if key else "capture: none"
+    )
     project.suite = suite
     await project.record(model=beside)
     keys = {request.headers["authorization"] for request in server.requests}
-    assert keys == {"Bearer planted-key-of-the-user-0001"}
+    assert keys == {f"Bearer planted-key-{'in-the-suite-0002' if key else 'of-the-user-0001'}"}
     asked = len(server.requests)
     change = await project.check()
     assert set(effects(change).values()) <= {"unchanged"}
     assert {request.headers["authorization"] for request in server.requests[asked:]} == {"Bearer agenteval-recorded"}
+
+
+def test_keys_that_a_suite_writes_for_services_are_withheld(project: Project) -> None:
+    ready, env = "ready: {port: 18999}", "env: {OPENAI_API_KEY: planted-key-in-the-suite-0002, REGION: eu}"
+    service = f"{{command: [python, serve.py], {ready}, {env}}}"
+    project.suite = (
+        SUITE.replace("capture: model", f"services: {{shop: {service}}}") + f"services: {{desk: {service}}}\n"
+    )
+    project.write("agent.py", AGENT)
+    project.write("echo.suite.yaml", project.suite)
+    run = without_keys(project.plan().runs[0])
+    assert run.around is not None
+    envs = [run.agent.config["services"]["shop"]["env"], *(each.env for each in run.around.services)]
+    assert envs == [{"OPENAI_API_KEY": "agenteval-recorded", "REGION": "eu"}] * len(envs)
+    assert len(envs) > 1
 
 
 async def test_a_recording_that_changed_nothing_answers_an_agent_that_names_its_server(

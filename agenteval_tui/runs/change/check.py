@@ -30,39 +30,12 @@ from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
 from agenteval_tui.runs.change.own_servers import with_own_servers
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
+from agenteval_tui.runs.change.withheld_keys import environment_without_keys, without_keys
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, Ended, Event, Graded
-from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
-from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.model import ErrorCode, Transcript
 
-WITHHELD = "agenteval-recorded"
-"""The value of the keys of model servers in a run that is answered from its recording: a client that does not ask where
-it is led to is refused, and nothing is paid for."""
-MODEL_KEYS = (
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-    "GROQ_API_KEY",
-    "MISTRAL_API_KEY",
-    "COHERE_API_KEY",
-    "CO_API_KEY",
-    "DEEPSEEK_API_KEY",
-    "OPENROUTER_API_KEY",
-    "TOGETHER_API_KEY",
-    "FIREWORKS_API_KEY",
-    "XAI_API_KEY",
-    "PERPLEXITY_API_KEY",
-    "CEREBRAS_API_KEY",
-    "NVIDIA_API_KEY",
-    "AI21_API_KEY",
-    "AWS_BEARER_TOKEN_BEDROCK",
-)
-"""Variables with keys of model servers: nothing else takes them."""
 KEY_REFUSED = frozenset(
     ("AuthenticationError", "PermissionDeniedError", "UnauthorizedError", "ClientAuthenticationError")
 )
@@ -198,12 +171,12 @@ class CodeCheck:
 
     async def _prepare(self, plan: Plan, options: CheckOptions) -> None:
         """Make the agents, unless they are there: with the keys of model servers if the models may be asked."""
-        hashes = {agent.hash for run in plan.runs for agent in _agents_of(run)}
+        hashes = {agent.hash for run in plan.runs for agent in run.agents}
         # A start of an agent's processes, with its imports, takes longer than most runs: they stay while they can.
         if hashes <= self._agents.keys() and self._agents_live == options.live:
             return
         await self._close_agents()
-        self._env = dict(os.environ) if options.live else _without_keys(plan)
+        self._env = dict(os.environ) if options.live else environment_without_keys(plan.runs)
         self._agents = prepare_agents(plan, self._store, self._env, 0.5)
         self._agents_live = options.live
 
@@ -273,7 +246,7 @@ class CodeCheck:
             self._plan,
             execution_id=new_id(),
             title=f"after a save of {abridged(names, 1)}" if names else "again with the code of now",
-            runs=with_own_servers(runs),
+            runs=with_own_servers(runs if options.live else [without_keys(run) for run in runs]),
             options={"purpose": "change"},
             limits=Limits(cost=options.max_cost) if options.live else Limits(),
             kind="fork",  # counts nowhere
@@ -447,22 +420,6 @@ class RunsAtOnce:
     def _set(self, number: int) -> None:
         self._number = number
         self._command(Command("set_concurrency", number=number))
-
-
-def _agents_of(run: RunPlan) -> tuple[AgentPlan, ...]:
-    return (run.agent,) if run.user is None else (run.agent, run.user.agent)
-
-
-def _without_keys(plan: Plan) -> dict[str, str]:
-    """The environment, with another value for each key of a model server that an agent would get."""
-    env = dict(os.environ)
-    for agent in {agent.hash: agent for run in plan.runs for agent in _agents_of(run)}.values():
-        try:
-            variables: Mapping[str, str] = environment_for(agent.base_dir, os.environ, agent.config)
-        except AgentevalError:  # the .env can't be read: the run will say so
-            variables = os.environ
-        env.update({name: WITHHELD for name in MODEL_KEYS if variables.get(name)})
-    return env
 
 
 def _prices() -> Cost:

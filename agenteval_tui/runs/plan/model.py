@@ -89,6 +89,11 @@ class RunPlan(Struct, frozen=True):
         )
 
     @property
+    def agents(self) -> tuple[AgentPlan, ...]:
+        """Its agent, and the one that plays its user, if there is one."""
+        return (self.agent,) if self.user is None else (self.agent, self.user.agent)
+
+    @property
     def base_dir(self) -> Path:
         """The folder from which relative paths are meant."""
         return self.agent.base_dir
