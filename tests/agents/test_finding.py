@@ -1211,6 +1211,17 @@ ASKS = "from openai import OpenAI\ndef ask(q):\n    OpenAI().responses.create(in
         ("P.add_argument('file', nargs='?')\nP.add_argument('--question')\n", ["--question={{prompt}}"]),
         ("P.add_argument('question', nargs='*')\nP.add_argument('--input')\n", ["--", "{{prompt}}"]),
         ("P.add_argument('mode', choices=MODES)\nP.add_argument('text')\n", None),
+        ("P.add_argument('bot', nargs='?', choices=BOTS)\nP.add_argument('text')\n", ["--", "{{prompt}}"]),
+        ("P.add_argument('bot', nargs='?', choices=BOTS)\nP.add_argument('--text')\n", ["--text={{prompt}}"]),
+        ("P.add_argument('--prompt', '-p', action='append')\n", ["--prompt={{prompt}}"]),
+        (
+            "P.add_argument('file', nargs='?')\nS = P.add_subparsers()\nS.add_parser('ask').add_argument('query')\n",
+            ["ask", "--", "{{prompt}}"],
+        ),
+        (
+            "import click\n@click.argument('file', required=False)\n@click.option('-q', '--query')\ndef main(): ...\n",
+            ["--query={{prompt}}"],
+        ),
         ("import sys\nP.add_argument('mode', choices=['ask'])\nP.parse_known_args(sys.argv[1:])\n", None),
         ("S = P.add_subparsers()\nS.add_parser('ask').add_argument('query')\n", ["ask", "--", "{{prompt}}"]),
         (

@@ -103,7 +103,19 @@ def _words_of(node: ast.expr, line: int, parsers: Iterable[tuple[str, int, tuple
 
 def _is_needed(call: ast.Call) -> bool:
     name = constant_text(call.args[0]) if call.args else ""
-    return not name.startswith("-") or _is_true(keyword(call, "required"))
+    return _is_true(keyword(call, "required")) if name.startswith("-") else not _may_be_missing(call)
+
+
+def _may_be_missing(call: ast.Call) -> bool:
+    """Whether the command may leave out this argument, of argparse or click."""
+    required = keyword(call, "required")
+    return constant_text(keyword(call, "nargs")) in ("*", "?") or (
+        isinstance(required, ast.Constant) and required.value is False
+    )
+
+
+_TAKES_VALUE = ("store", "append", "extend")
+"""The actions of argparse whose options have a value."""
 
 
 def _of_arguments(words: tuple[str, ...], calls: Iterable[ast.Call]) -> Command:
@@ -111,11 +123,12 @@ def _of_arguments(words: tuple[str, ...], calls: Iterable[ast.Call]) -> Command:
     for call in calls:
         names = tuple(name for name in map(constant_text, call.args) if name)
         if names and not names[0].startswith("-"):
-            if keyword(call, "choices") is not None:
+            is_needed = not _may_be_missing(call)
+            if keyword(call, "choices") is None:
+                positional.append(Option(names[:1], is_needed))
+            elif is_needed:
                 chosen.append(next(iter(_choices(call)), ""))
-            else:
-                positional.append(Option(names[:1], constant_text(keyword(call, "nargs")) not in ("*", "?")))
-        elif names and keyword(call, "action") is None:
+        elif names and (keyword(call, "action") is None or constant_text(keyword(call, "action")) in _TAKES_VALUE):
             options.append(Option(names, _is_true(keyword(call, "required")), _choices(call)))
     return Command(words, tuple(positional), tuple(options), tuple(chosen))
 
@@ -170,7 +183,7 @@ def _of_click_calls(module: Module, words: tuple[str, ...], calls: Iterable[ast.
     for call in calls:
         names = tuple(name for name in map(constant_text, call.args) if name)
         if names and _is_click(module, call.func, "argument"):
-            positional.append(Option(names[:1], constant_text(keyword(call, "nargs")) not in ("*", "?")))
+            positional.append(Option(names[:1], not _may_be_missing(call)))
         elif names and _is_click(module, call.func, "option") and keyword(call, "is_flag") is None:
             dashed = tuple(name for name in names if name.startswith("-"))
             options.append(Option(dashed, _is_true(keyword(call, "required")), _choices(call)))
