@@ -907,16 +907,27 @@ def test_a_method_is_an_agent_only_where_a_model_can_be_asked(tmp_path: Path, im
     assert [agent.sign for agent in agents_of(tmp_path, files)] == [Sign.METHOD] * (imported == "openai")
 
 
+@pytest.mark.parametrize("method", ["predict", "invoke", "stream", "astream"])
+def test_a_program_that_asks_a_model_of_langchain(tmp_path: Path, method: str) -> None:
+    code = "import argparse\nfrom langchain_openai import ChatOpenAI\ndef main():\n    P = argparse.ArgumentParser()\n"
+    code += f"    P.add_argument('query_text')\n    print(ChatOpenAI().{method}(P.parse_args().query_text))\n"
+    agent = only(tmp_path, {"query.py": f"{code}if __name__ == '__main__':\n    main()\n"})
+    assert (agent.sign, agent.framework) == (Sign.PROGRAM, "LangChain")
+    assert agent.config["command"] == ["python3", "query.py", "--", "{{prompt}}"]
+
+
 @pytest.mark.parametrize(
     "main",
     [
         "import uvicorn\nfrom flow import make_flow\nif __name__ == '__main__':\n    uvicorn.run(make_flow)\n",
         "from flow import make_flow\nprint(make_flow())\n",  # no program
+        "from flow import make_flow\nfrom chat import Bot\nif __name__ == '__main__':\n    Bot(make_flow()).run()\n",
         "from bot import x\nfrom flow import make_flow\nif __name__ == '__main__':\n    print(x('Rain?'))\n",
     ],
 )
 def test_a_program_that_serves_or_whose_agent_is_there_is_none(tmp_path: Path, main: str) -> None:
-    files = {**FLOW, "main.py": main, "bot.py": f"{OBJECTS['pydantic-ai']}x.run('Rain?')\n"}
+    chat = "from telegram.ext import ApplicationBuilder\nclass Bot:\n    def run(self): ...\n"
+    files = {**FLOW, "main.py": main, "chat.py": chat, "bot.py": f"{OBJECTS['pydantic-ai']}x.run('Rain?')\n"}
     assert Sign.PROGRAM not in [agent.sign for agent in agents_of(tmp_path, files)]
 
 

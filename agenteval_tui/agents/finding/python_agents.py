@@ -53,7 +53,7 @@ _ASKS = frozenset(
     (
         *("create", "acreate", "run", "run_sync", "invoke", "ainvoke", "kickoff", "completion"),
         *("acompletion", "parse", "generate_content", "arun", "chat", "stream", "run_streamed", "query"),
-        *("complete", "messages", "ClaudeSDKClient"),
+        *("complete", "messages", "ClaudeSDKClient", "predict", "apredict", "astream", "astream_events", "run_stream"),
     )
 )
 
@@ -78,6 +78,8 @@ _SERVES = frozenset(
     )
 )
 """Packages of programs that wait for others, and never answer a question that is asked when they start."""
+_RECEIVES = frozenset(("telegram.ext", "telebot", "aiogram", "discord", "slack_bolt"))
+"""Packages of modules that make such a program of the one that imports them."""
 
 
 class PythonAgents:
@@ -520,7 +522,9 @@ class PythonAgents:
 
     def _serves_nobody(self, module: Module) -> bool:
         """Whether it waits for no other program or person, and needs no terminal."""
-        imported = {".".join(name.split(".")[:length]) for name in module.imports.values() for length in (1, 2)}
+        imported = _packages(module)
+        if any(not _RECEIVES.isdisjoint(_packages(part)) for part in self._modules.imported(module)):
+            return False
         # `import mcp` may be for its server; `from mcp import ClientSession` is not.
         serves = "mcp" in module.imports.values() or not _SERVES.isdisjoint(imported)
         return not serves and not any(module.qualified(call.func) == "os.get_terminal_size" for call in module.calls)
@@ -722,6 +726,11 @@ def _gives(function: Function) -> bool:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _packages(module: Module) -> set[str]:
+    """The packages that a module imports from, as `mcp` and `mcp.server`."""
+    return {".".join(name.split(".")[:length]) for name in module.imports.values() for length in (1, 2)}
 
 
 def _top(target: str) -> str:

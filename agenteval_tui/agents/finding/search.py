@@ -20,7 +20,7 @@ from agenteval_tui.agents.finding.python_module import Module, Modules
 from agenteval_tui.agents.finding.python_routes import routes_of
 from agenteval_tui.suites.slugs import slug
 
-_PACKAGES = (*SDKS, "langchain_core", "fastapi", "flask", "quart")
+_PACKAGES = (*SDKS, "fastapi", "flask", "quart")
 _ORDER = list(Sign)
 
 
@@ -39,7 +39,8 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     scripts: dict[str, ConsoleScript] = {}
     names = "|".join(map(re.escape, (*framework_packages(), *_PACKAGES)))
     roots = re.compile(rb"^(?:%s)\b" % "|".join(finder.root for finder in finders() if finder.root).encode(), re.M)
-    imports = re.compile(rb"^[ \t]*(?:from|import)\s+(?:%s)\b" % names.encode(), re.M)
+    # LangChain has a package of its own for each provider.
+    imports = re.compile(rb"^[ \t]*(?:from|import)\s+(?:langchain_\w+|%s)\b" % names.encode(), re.M)
     for path in files:
         name = path.rpartition("/")[2]
         if name in SETUPS:
