@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.agents.models.requests import read_body
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, received
 from agenteval_tui.agents.recording.protocols import read_reply, read_request
@@ -132,6 +133,28 @@ def test_an_answer_that_the_program_tells_in_other_words_is_not_told_twice() -> 
     talk.ask([user("Hi")], made("Let me see.", call("c1", "get")))
     talk.ask([user("Hi"), made(None, call("c1", "get")), result("c1", "x")], made("So."))
     assert talk.told == ["user: Hi", "assistant: Let me see. +get", "tool: x", "assistant: So."]
+
+
+def test_a_program_that_sends_back_the_results_of_calls_but_not_the_calls() -> None:
+    talk = Talk()
+    calling = {"role": "assistant", "content": None, "function_call": {"name": "get", "arguments": '{"id": 1}'}}
+    asked = [user("Hi")]
+    for text in ("x", "y"):
+        talk.ask(asked, calling)
+        asked = [*asked, {"role": "function", "name": "get", "content": text}]
+    talk.ask(asked, made("So."))
+    assert talk.told == ["user: Hi", "assistant:  +get", "tool: x", "assistant:  +get", "tool: y", "assistant: So."]
+    assert [call.result for call in talk.transcript.tool_calls] == ["x", "y"]
+
+
+def test_the_functions_that_a_request_offers_are_its_tools() -> None:
+    offered = {"name": "get", "description": "Gets it.", "parameters": {"type": "object"}}
+    request = read_body(
+        "v1/chat/completions", {"messages": [user("Hi")], "functions": [offered], "function_call": "auto"}
+    )
+    assert request is not None
+    assert [(tool.name, tool.description) for tool in request.tools] == [("get", "Gets it.")]
+    assert request.parameters == {"function_call": "auto"}
 
 
 def test_a_conversation_that_is_shortened_goes_on() -> None:

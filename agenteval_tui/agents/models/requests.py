@@ -103,7 +103,7 @@ class RequestReader:
                 str(body.get("model") or ("" if shape.has_prompts else model_in_path(path))),
                 str(body.get("previous_response_id") or ""),
                 str((conversation.get("id") if isinstance(conversation, Mapping) else conversation) or ""),
-                tools=offered_tools(body.get("tools")),
+                tools=(*offered_tools(body.get("tools")), *offered_tools(body.get("functions"))),
                 parameters={str(key): value for key, value in body.items() if key not in elsewhere},
             )
         # Bodies are whatever a program sends; one that can't be read is passed on, and only not understood.
@@ -129,6 +129,7 @@ _TOLD = frozenset(
         "instructions",
         "system",
         "tools",
+        "functions",
         "model",
         "stream",
         "stream_options",
@@ -174,7 +175,9 @@ def _offered_tool(tool: Mapping[str, Any]) -> OfferedTool:
 
 
 def _take_chat(conversation: _Conversation, message: Mapping[str, Any]) -> None:
-    copy: dict[str, Any] = {"role": str(message["role"]), "content": content_text(message.get("content"))}
+    role = str(message["role"])
+    role = "tool" if role == "function" else role  # what tools were called before they had ids
+    copy: dict[str, Any] = {"role": role, "content": content_text(message.get("content"))}
     for key in ("tool_calls", "function_call", "tool_call_id", "name", "reasoning_content", "refusal"):
         if message.get(key) is not None:
             copy[key] = message[key]

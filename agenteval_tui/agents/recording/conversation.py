@@ -762,7 +762,9 @@ def _continues(talk: _Talk, keys: list[str]) -> int | None:
         end = count
         while end < len(keys) and keys[end].startswith('["assistant"'):
             end += 1
-        return end if end > count else None
+        # Or it tells only the results of the calls.
+        has_results = bool(talk.told.get("tool_calls")) and keys[count].startswith('["tool"')
+        return end if end > count or has_results else None
     # It leaves out or shortens what was before.
     if talk.told is None or talk.answer not in keys:
         return None
