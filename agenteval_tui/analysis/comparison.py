@@ -390,7 +390,7 @@ def _p_value(
 
 
 def _flipped(cases: Sequence[Case], sides: tuple[RunLists, RunLists], *, worse: bool) -> tuple[tuple[str, str], ...]:
-    """Pairs of runs that show the change: those of the same repetition, else any two of the same case."""
+    """Pairs of runs that show the change: those that are paired, else any two of the same case."""
     statuses = ("passed", "failed") if worse else ("failed", "passed")
     paired, other = [], []
     for case in cases:

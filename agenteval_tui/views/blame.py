@@ -86,7 +86,7 @@ def could_pass_text(blame: Blame) -> str:
         return "not known: only a few runs are stored, and none passed"
     if blame.possible == "never":
         return "no run ever passed: the cause may be the test, the criterion or the agent's ability"
-    return "yes" if blame.passed else "yes: another agent passed"
+    return "yes" if blame.passed else "yes, with another agent or other code"
 
 
 def passed_before_text(earlier: EarlierProgram) -> str:
