@@ -37,6 +37,7 @@ ZERO_WIDTH_NON_JOINER, ZERO_WIDTH_JOINER = "\u200c", "\u200d"
 _MOST_PICTOGRAPHS = 4  # joined to one: as many as the longest sequences of Unicode's emoji have
 _CONTEXT = 16  # characters that decide about a joiner: such a sequence with its tones, or a letter with its marks
 _CUTS = 4  # of texts that look alike: what is cut at their first difference may look like another one
+_SEQUENCES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # of ECMA-48, for terminals
 _MAX_MARKS = 4  # kept on one character: some scripts write a vowel sign, a tone and a point on one letter
 _MAX_STACKED = 2  # and of those that pile up above or below it
 
@@ -199,6 +200,11 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
         before = (before + visible)[-_CONTEXT:]
     if last < len(text):
         yield text[last:], text[last:]
+
+
+def printed_lines(text: str) -> list[str]:
+    """The lines of what a program printed, without what colours them or moves the cursor of a terminal."""
+    return _SEQUENCES.sub("", text).splitlines()
 
 
 def one_line(text: str, width: int | None = None) -> str:

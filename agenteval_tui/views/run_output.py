@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import one_line, printed_lines
 from agenteval_tui.core.numbers import duration, short_duration
 from agenteval_tui.runs.around.record import DIED, FAILED, NOTHING, AroundRecord, ServiceState
 from agenteval_tui.transcripts.model import HookRun, Output, Transcript
@@ -70,7 +70,7 @@ def service_lines(service: ServiceState) -> Iterator[OutputLine]:
 
 
 def _plain(source: str, output: str) -> Iterator[OutputLine]:
-    for line in output.splitlines():
+    for line in printed_lines(output):
         yield OutputLine(source=source, text=line, tokens="code")
         source = ""
 
@@ -90,7 +90,7 @@ def _agent_lines(transcript: Transcript) -> Iterator[OutputLine]:
         if begun > before:
             yield OutputLine(step=steps[begun - 1].name)
         yield from _lines(piece)
-    for line in transcript.log.splitlines():
+    for line in printed_lines(transcript.log):
         yield OutputLine(source="stderr", text=line, tokens="warn code")
 
 
@@ -101,7 +101,7 @@ def _lines(piece: Output) -> Iterator[OutputLine]:
         tokens = "broken code" if piece.level in _LOUD else "warn code" if piece.level == "WARNING" else "code"
     elif piece.source == "stderr":
         tokens = "warn code"
-    for line in piece.text.splitlines() or [""]:
+    for line in printed_lines(piece.text) or [""]:
         yield OutputLine(at=at, source=source, text=line, tokens=tokens)
         at, source = "", ""
 
@@ -119,7 +119,7 @@ def _around_lines(record: AroundRecord) -> Iterator[Text]:
             yield text((f"{name}: {one_line(service.command, 80)}, {service.status}{ready}", "dim"))
             continue
         yield text((f"{name}: ", "broken"), one_line(service.error, 600), _remedy(service.fix))
-        yield from (text((f"  {one_line(line, 300)}", "dim")) for line in service.output.splitlines()[-_LAST_LINES:])
+        yield from (text((f"  {one_line(line, 300)}", "dim")) for line in printed_lines(service.output)[-_LAST_LINES:])
     for hook in record.hooks:
         if hook.error is not None:
             message = one_line(hook.error.message, 600)

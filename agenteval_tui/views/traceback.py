@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from agenteval_tui.analysis.raised import Raised
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import one_line, printed_lines
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.traceback import RaisedException, Traceback, frame_places
 from agenteval_tui.views.model import Paragraph, Text, View, text
@@ -64,7 +64,7 @@ def raised_title(raised: Raised) -> str:
 
 def raised_block(raised: Raised) -> tuple[str, ...]:
     """Its traceback as plain text, and what it printed."""
-    printed = tuple(f"  {line}" for line in raised.output.splitlines()[-_MOST_PRINTED:])
+    printed = tuple(f"  {line}" for line in printed_lines(raised.output)[-_MOST_PRINTED:])
     return (*traceback_block(raised.traceback), *(("printed:", *printed) if printed else ()))
 
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import OWN, PACKAGES
+from agenteval_tui.core.display import printed_lines
 from agenteval_tui.transcripts.model import ErrorCode, RunError
 from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
 _LONGEST_TAIL = 400
-_SEQUENCE = re.compile(r"\x1b\[[\d;?]*[A-Za-z]")  # that moves the cursor of a terminal, or colours
 _PROMPT = re.compile(r".*[:?]|[^<]{0,20}>", re.DOTALL)
 """A line without an end that asks for one: "Your name: ", "you> ", but no "</html>"."""
 _IN_DUMP = re.compile(
@@ -20,7 +20,6 @@ _IN_DUMP = re.compile(
     rf"|^ *File \"(?:(?:{'|'.join(map(re.escape, OWN))})[\w/]+\.py|[^\"]*(?:{PACKAGES.pattern})[^\"]*)\", line \d+ in "
 )
 """Lines of what `faulthandler` writes of a crash that name nothing of the user's."""
-_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # One letter before `Warning` says as much as the whole word would. To look for that from each letter of a line of 64 KB
 # on, such as a picture in base64, takes a minute.
 _NOTED = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?)\b|\wWarning: |^\s|^$")
@@ -42,8 +41,7 @@ def traceback_without_secrets(traceback: Traceback | None, env: Mapping[str, str
 def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
     """The last lines of a program's standard error, in one line of at most 400 characters; "" when there are none. A
     line is cut only where it is too long alone."""
-    text = _COLOUR.sub("", without_secrets(stderr, env))
-    lines = [line for line in text.splitlines() if not _IN_DUMP.search(line)]
+    lines = [line for line in printed_lines(without_secrets(stderr, env)) if not _IN_DUMP.search(line)]
     words = ""
     # From the end: that is where programs say what went wrong.
     for line in reversed(lines):
@@ -56,14 +54,14 @@ def stderr_tail(stderr: str, env: Mapping[str, str]) -> str:
 
 def is_only_noted(stderr: str) -> bool:
     """Whether all of a program's standard error are warnings, or records of what went well."""
-    lines = _COLOUR.sub("", stderr).splitlines()
-    return all(map(_NOTED.search, lines))
+    return all(map(_NOTED.search, printed_lines(stderr)))
 
 
 def pending_question(output: str, env: Mapping[str, str]) -> str:
     """What a program asked last on its standard output, and got no answer to, without secrets; "" where it did not ask:
     a line without an end that ends as prompts do."""
-    line = _SEQUENCE.sub("", without_secrets(output, env).rpartition("\n")[2]).strip()
+    *_, line = ("", *printed_lines(without_secrets(output, env).rpartition("\n")[2]))
+    line = line.strip()
     return line[-_LONGEST_TAIL:] if _PROMPT.fullmatch(line) else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agenteval_tui.analysis.raised import Raised
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import one_line, printed_lines
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import Traceback
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -57,7 +57,7 @@ def raised_lines(
         add(each.traceback, number)
         if each.output:
             lines += [(), (("  printed:", "dim"),)]
-            lines += [row for text in each.output.splitlines() for row in paragraph(one_line(text), width, "", 4)]
+            lines += [row for text in printed_lines(each.output) for row in paragraph(one_line(text), width, "", 4)]
     return lines, rows
 
 
