@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
-from agenteval_tui.agents.recording.exchange import STREAM, Answer, Exchange, Question, events_of
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import STREAM, Answer, Exchange, Question, events_of, received
+from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.matching import Matcher, nearest, volatile_parts, without_clock
 from agenteval_tui.agents.recording.playback import CassetteIndex, OrderedPlayback, Playback
 from agenteval_tui.agents.recording.volatile import Volatile
@@ -214,6 +216,7 @@ def test_a_cassette_comes_back_as_it_was(tmp_path: Path) -> None:
                 ('"status": 200, "type": "text/plain\\r\\nX: y"', "`type` .* line breaks"),
                 ('"status": 200, "type": "text/plain\\u0000"', "`type` .* line breaks"),
                 *[(f'"status": 200, "at_ms": [{one}]', "`at_ms` .*milliseconds") for one in (-5, 10**30, "true")],
+                (f'"status": 200, "json": {"[" * 600 + "]" * 600}', "a body is nested deeper than 200 levels"),
             ]
         ],
     ],
@@ -473,3 +476,15 @@ def test_an_answer_is_one_of_the_same_recorded_run_and_in_its_order() -> None:
     # One that was recorded outside of a suite is a single run, whichever repetition it answers.
     alone = Cassette(tuple(Exchange(asked("a"), said(text)) for text in ("1", "2")))
     assert Playback(alone, session="t#2", start=1).answer(asked("a")) == said("1")
+
+
+@pytest.mark.parametrize("levels", [200, 201, 600, 900])
+def test_a_request_is_kept_and_answered_however_deep_it_is_nested(levels: int) -> None:
+    data = b"[" * levels + b"]" * levels
+    question = Question("POST", CHAT, {}, received(b'{"messages": ' + data + b"}", "application/json"))
+    exchange = KeyRedactor().exchange(Exchange(question, Answer(200, "application/json", received(data, "json"))))
+    cassette = parse("".join(lines(Cassette((exchange,)))), "c")
+    answer = Playback(cassette).answer(question)
+    assert isinstance(answer, Answer)
+    assert answer.data() == data
+    assert transcript_of(cassette.exchanges).messages == ()

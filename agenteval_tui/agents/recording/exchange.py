@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.core.json_values import parsed_json
+from agenteval_tui.core.json_values import DEEPEST, is_too_deep, parsed_json
 
 STREAM = "text/event-stream"
 LINES = "application/x-ndjson"
@@ -88,7 +88,8 @@ class Exchange(Struct, frozen=True):
 
 
 def received(data: bytes, kind: str) -> object:
-    """A body as it is stored: the data if it is JSON, else a text, else bytes; None for an empty body."""
+    """A body as it is stored: the data if it is JSON of at most `DEEPEST` levels, else a text, else bytes; None for an
+    empty body."""
     if not data:
         return None
     try:
@@ -99,7 +100,7 @@ def received(data: bytes, kind: str) -> object:
         value = parsed_json(text)
         # A body that is a JSON text or null is kept as it was written: as a value it could not be told from a text, or
         # from none.
-        return text if isinstance(value, str) or value is None else value
+        return text if isinstance(value, str) or value is None or is_too_deep(value) else value
     return text
 
 
@@ -230,7 +231,10 @@ def _restored(holder: Mapping[str, Any]) -> object:
             raise ValueError("`base64` of a body is not base64") from None
     if "text" in holder:
         return str(holder["text"])
-    return holder.get("json")
+    body = holder.get("json")
+    if is_too_deep(body):
+        raise ValueError(f"a body is nested deeper than {DEEPEST} levels")
+    return body
 
 
 def _member(value: object, key: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.http.aws_events import AWS_EVENTS, read_events, write_events
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded
 from agenteval_tui.agents.secrets import is_secret_name, secrets_of
-from agenteval_tui.core.json_values import parsed_json
+from agenteval_tui.core.json_values import is_too_deep, parsed_json
 from agenteval_tui.core.key_shapes import STAND_IN, without_keys_in
 from agenteval_tui.core.redaction import SHORTEST
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -95,10 +95,7 @@ class KeyRedactor(TranscriptRedactor):
         if isinstance(body, str):
             return self.text(body)
         if isinstance(body, Mapping | list):
-            try:
-                return self._walk(body)
-            except RecursionError:
-                return STAND_IN
+            return STAND_IN if is_too_deep(body) else self._walk(body)
         return body
 
     def _walk(self, value: object, *, data: bool = False) -> object:
