@@ -15,6 +15,13 @@ def parsed_json(text: str | bytes) -> Any:
         return None
 
 
+def json_text(value: object) -> str:
+    """A value as a text: a text as it is, None as "", everything else as JSON."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
 def json_object(text: str | bytes) -> dict[str, Any] | None:
     """The object that a JSON text is; None for any other text."""
     value = parsed_json(text)

@@ -9,6 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.json_values import json_text
+
 _ABOUT = frozenset(
     (
         "type",
@@ -60,10 +62,10 @@ def hosted_call(item: Mapping[str, Any]) -> HostedCall | None:
         arguments = json.dumps(_given(item) if arguments is None else arguments, ensure_ascii=False)
     error = item.get("error")
     return HostedCall(
-        id=_text(item.get("call_id")) or _text(item.get("id")),
+        id=json_text(item.get("call_id")) or json_text(item.get("id")),
         name=name if isinstance(name, str) and name else kind.removesuffix("_call"),
         arguments=arguments,
-        result=_text(error) if error else None if kind in _BY_CLIENT else _result(item),
+        result=json_text(error) if error else None if kind in _BY_CLIENT else _result(item),
         failed=bool(error) or item.get("status") == "failed",
     )
 
@@ -78,7 +80,7 @@ def executed_code(part: Mapping[str, Any]) -> HostedCall | None:
     if code is None:
         return None
     fields = {key: code[key] for key in ("language", "code") if key in code}
-    return HostedCall(_text(code.get("id")), CODE_EXECUTION, json.dumps(fields, ensure_ascii=False), None)
+    return HostedCall(json_text(code.get("id")), CODE_EXECUTION, json.dumps(fields, ensure_ascii=False), None)
 
 
 def code_result(part: Mapping[str, Any]) -> tuple[str, bool] | None:
@@ -86,7 +88,7 @@ def code_result(part: Mapping[str, Any]) -> tuple[str, bool] | None:
     result = _inner(part, "codeExecutionResult", "code_execution_result")
     if result is None:
         return None
-    return _text(result.get("output")), result.get("outcome") not in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED")
+    return json_text(result.get("output")), result.get("outcome") not in (None, "OUTCOME_OK", "OUTCOME_UNSPECIFIED")
 
 
 def _inner(part: Mapping[str, Any], *keys: str) -> Mapping[str, Any] | None:
@@ -108,15 +110,9 @@ def _result(item: Mapping[str, Any]) -> str:
         logs = [
             output.get("logs") if isinstance(output, Mapping) and "logs" in output else output for output in outputs
         ]
-        return "\n".join(map(_text, logs))
+        return "\n".join(map(json_text, logs))
     action = item.get("action")
     sources = action.get("sources") if isinstance(action, Mapping) else None
     return next(
-        (_text(output) for output in (item.get("output"), item.get("results"), sources) if output is not None), ""
+        (json_text(output) for output in (item.get("output"), item.get("results"), sources) if output is not None), ""
     )
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -115,7 +115,8 @@ class Matcher:
                     return _NOTHING
                 if isinstance(value, str):
                     value = PATTERNS[like].sub("…", value)
-                elif _is_number(value) and like == "number":
+                # Not true and false, which Python takes for numbers: a request for a stream is another one.
+                elif type(value) in (int, float) and like == "number":
                     return "…"
         if isinstance(value, Mapping):
             members = ((key, self._masked(item, f"{at}.{key}" if at else str(key))) for key, item in value.items())
@@ -253,7 +254,7 @@ def _rules_for(difference: Difference) -> list[Volatile]:
     """What must be left out so that the two sides are equal."""
     recorded, other = difference.recorded, difference.now
     everywhere = re.sub(r"\[\d+\]", "[*]", difference.at)
-    if _is_number(recorded) and _is_number(other):
+    if {type(recorded), type(other)} <= {int, float}:
         return [Volatile(everywhere, "number")]
     if isinstance(recorded, str) and isinstance(other, str):
         needed: list[str] = []
@@ -385,11 +386,6 @@ def _told(value: object, beside: object) -> object:
     if value is _NOTHING:
         return None
     return "null" if value is None and beside is _NOTHING else value
-
-
-def _is_number(value: object) -> bool:
-    # Python takes true and false for numbers: a request for a stream is another one, whatever numbers vary.
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _weight(differences: Sequence[Difference]) -> int:

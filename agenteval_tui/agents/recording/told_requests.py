@@ -13,6 +13,7 @@ from agenteval_tui.agents.models.requests import Request, offered_tools, parted
 from agenteval_tui.agents.recording.conversation import Asked, transcript_of_asked
 from agenteval_tui.agents.recording.protocols import Reply
 from agenteval_tui.agents.usage import UsageReader
+from agenteval_tui.core.json_values import json_text
 from agenteval_tui.transcripts.model import Message, Transcript, Usage
 from agenteval_tui.transcripts.model_request import ModelRequests, RequestPart
 
@@ -67,9 +68,9 @@ def asked_in(
     request = Request(
         rest,
         system,
-        model or next((_text(fields[key]) for key in _MODEL if fields.get(key)), ""),
-        _text(fields.get("previous_response_id")),
-        _text(conversation.get("id") if isinstance(conversation, Mapping) else conversation),
+        model or next((json_text(fields[key]) for key in _MODEL if fields.get(key)), ""),
+        json_text(fields.get("previous_response_id")),
+        json_text(conversation.get("id") if isinstance(conversation, Mapping) else conversation),
         tools=offered_tools(fields.get("tools")),
         parameters={
             str(key): value for key, value in fields.items() if key not in _NO_PARAMETERS and value is not None
@@ -94,18 +95,12 @@ def asked_in(
     )
 
 
-def _text(value: object) -> str:
-    # An agent may give an id of any type, such as a list, which can't be looked up among others.
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
 def _has_orphans(request: Request) -> bool:
+    # An agent may give an id of any type, such as a list, which can't be looked up among others.
     call_ids = set[str]()
     for message in request.messages:
-        call_ids.update(_text(call.get("id")) for call in message.get("tool_calls") or ())
-        if message["role"] == "tool" and _text(message.get("tool_call_id")) not in call_ids:
+        call_ids.update(json_text(call.get("id")) for call in message.get("tool_calls") or ())
+        if message["role"] == "tool" and json_text(message.get("tool_call_id")) not in call_ids:
             return True
     return False
 
