@@ -349,6 +349,11 @@ class Comparison(Struct, frozen=True):
         return {state: numbers[state] for state in ORDER if state in numbers}
 
 
+def fails(tally: Tally | None) -> bool:
+    """Whether one of its decided runs did not pass."""
+    return tally is not None and tally.passed < tally.n
+
+
 def differs(was: Tally, now: Tally) -> bool:
     """Whether two tallies say something else: the pass rate, or the score by more than 0.001."""
     return _direction(was, now) != 0 or _score_moved(was.score, now.score)

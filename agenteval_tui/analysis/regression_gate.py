@@ -18,7 +18,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.comparison import compare
-from agenteval_tui.analysis.comparison_model import Comparison, RowChange, Side, Tally, TestChange
+from agenteval_tui.analysis.comparison_model import Comparison, RowChange, Side, TestChange, fails
 from agenteval_tui.analysis.comparison_sides import baseline_side, execution_side, moved_suites, selections_of
 from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.regressions import Regressions, regressions_of
@@ -215,7 +215,7 @@ def _notices(test: TestChange, runs: Mapping[str, ComparedRun], *, rows_chosen: 
         yield notice(code="not_run")
         return
     if was is None:
-        if _fails(now):
+        if fails(now):
             yield notice(code="new_test_fails")
         return
     if was.n and not now.n:
@@ -224,7 +224,7 @@ def _notices(test: TestChange, runs: Mapping[str, ComparedRun], *, rows_chosen: 
         yield notice(code="no_verdict", cause="not_in_baseline")
     if not rows_chosen and (missing := [row.label for row in test.rows if row.now is None]):
         yield notice(code="rows_not_run", rows=tuple(missing))
-    if new := [row.label for row in test.rows if row.was is None and _fails(row.now)]:
+    if new := [row.label for row in test.rows if row.was is None and fails(row.now)]:
         yield notice(code="new_rows_fail", rows=tuple(new))
     if was.n and now.n:
         by_cause = grouped(
@@ -241,10 +241,6 @@ def _notices(test: TestChange, runs: Mapping[str, ComparedRun], *, rows_chosen: 
         yield notice(code="judged_differently", changes=test.judging_changes, criteria=edited)
     if test.asking_changes:
         yield notice(code="asked_differently", changes=test.asking_changes)
-
-
-def _fails(now: Tally | None) -> bool:
-    return now is not None and now.passed < now.n
 
 
 def _statuses(row: RowChange, test: TestChange, runs: Mapping[str, ComparedRun]) -> Iterator[str]:

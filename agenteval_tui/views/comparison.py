@@ -25,6 +25,7 @@ from agenteval_tui.analysis.comparison_model import (
     Tally,
     TestChange,
     TestKey,
+    fails,
 )
 from agenteval_tui.analysis.regressions import Regressions, regressions_of
 from agenteval_tui.analysis.setup_changes import SetupChange
@@ -457,7 +458,7 @@ def datasets_text(tests: Iterable[TestChange]) -> str:
     for test in tests:
         counts = (
             (sum(row.state == "added" for row in test.rows), "added"),
-            (sum(row.state == "added" and _fails(row.now) for row in test.rows), "of the added failing"),
+            (sum(row.state == "added" and fails(row.now) for row in test.rows), "of the added failing"),
             (sum(row.state == "removed" for row in test.rows), "removed"),
             (sum(row.moved for row in test.rows), "moved"),
             (sum(bool(row.content) for row in test.rows), "with changed content"),
@@ -465,10 +466,6 @@ def datasets_text(tests: Iterable[TestChange]) -> str:
         if words := ", ".join(f"{number:,} {what}" for number, what in counts if number):
             changed.append(f"{test.label} ({words})")
     return f"dataset rows changed: {abridged(changed, _NAMED, rest='more tests')}" if changed else ""
-
-
-def _fails(tally: Tally | None) -> bool:
-    return tally is not None and tally.passed < tally.n
 
 
 # A test
