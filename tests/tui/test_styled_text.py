@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+import agenteval_tui
 from agenteval_tui.core.display import displayable
 from agenteval_tui.tui.styled_text import (
     _ONE_CELL,
@@ -142,3 +146,31 @@ def test_what_was_cut_before_is_not_cut_twice() -> None:
     assert plain(fit((("one two… ", ""), ("three", "")), 9)) == "one two…"
     assert fit_text("one two… three", 9) == "one two…"
     assert "……" not in plain(fit((('"You can send it bac…', ""), ('", "You have', "dim")), 22))
+
+
+OF_VIEWS = {"good", "bad", "broken", "warn", "near"}
+"""Tokens of views that are not colours of a theme: `view_lines.style` turns them into some."""
+
+
+def styles_in(source: str) -> set[str]:
+    """The words that stand where a line has a style: behind a text, or in a call that makes lines of one."""
+    words: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Tuple(elts=[ast.Constant() | ast.JoinedStr(), ast.Constant(value=str(style))]):
+                words.add(style)
+            case ast.Call(func=ast.Name(id="paragraph" | "labelled"), args=args, keywords=keywords):
+                values = [*args[2:], *(keyword.value for keyword in keywords)]
+                words |= {
+                    part.value for part in values if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                }
+    return {word for style in words for word in style.split()}
+
+
+def test_lines_of_screens_have_colours_of_themes_and_no_tokens_of_views() -> None:
+    assert styles_in('x = [("a", "warn bold"), *paragraph(text, 80, "bad")]') == {"warn", "bold", "bad"}
+    tui = Path(agenteval_tui.__file__).parent / "tui"
+    files = [*tui.rglob("*.py"), *(tui.parent / "extensions").rglob("sheet.py")]
+    assert len(files) > 100
+    wrong = {str(file): found for file in files if (found := styles_in(file.read_text("utf-8")) & OF_VIEWS)}
+    assert wrong == {}

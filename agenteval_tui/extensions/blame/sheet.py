@@ -182,7 +182,7 @@ class BlameScreen(AskingSheet[int | None]):
         if controller.can_ask and controller.price is not None:
             lines += paragraph(_WHAT, width) if sampled is None else []
             lines += paragraph(self._price(), width, "" if sampled is None else "dim")
-            lines += paragraph(f"note: {controller.gone}", width, "warn") if controller.gone else []
+            lines += paragraph(f"note: {controller.gone}", width, "review") if controller.gone else []
         return lines
 
     def _price(self) -> str:

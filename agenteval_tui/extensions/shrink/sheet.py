@@ -141,5 +141,5 @@ class ShrinkScreen(AskingSheet[None]):
         lines += paragraph(stay, width) if stay else []
         lines += paragraph("The list of tools stays as it is.", width) if controller.keep_tools else []
         lines += [(), *paragraph(price_text(controller.price) if controller.price is not None else "", width)]
-        lines += paragraph(f"note: {controller.gone}", width, "warn") if controller.gone else []
+        lines += paragraph(f"note: {controller.gone}", width, "review") if controller.gone else []
         return [*lines, (), *paragraph(_KEPT, width, "dim")]

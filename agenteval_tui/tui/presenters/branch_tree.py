@@ -113,7 +113,7 @@ def step_cells(node: Node) -> list[Cell]:
     if act.kind == "answer":
         return [("answer  ", "role-assistant bold"), (one_line(excerpt(act, beside), _LONGEST), "")]
     if act.kind in ("asked", "context"):
-        return [("request  ", "role-system bold"), (one_line(asked_text(act), _LONGEST), "")]
+        return [("request  ", "bold"), (one_line(asked_text(act), _LONGEST), "")]
     if act.kind == "error":
         return [("error  ", "error"), (one_line(f"{act.name}: {act.text}", _LONGEST), "error")]
     return [("ends without an answer" if len(beside) < 2 else "ends there", "dim")]

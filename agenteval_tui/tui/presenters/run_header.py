@@ -108,7 +108,7 @@ def _notes(
         differ = any(disagrees(label, status) for label in labels)
         notes.append(cell(f"{WARNING[0]} {label_text}", WARNING[1]) if differ else (label_text, "dim"))
     if passed_before:
-        notes.append(("passed with earlier code", "warn"))
+        notes.append(("passed with earlier code", "review"))
     gap: Cell = (" " * _GAP, "")
     return tuple(part for note in notes for part in (gap, note))[1:]
 

@@ -44,7 +44,7 @@ def both_lines(both: Sequence[tuple[str, str, str]], width: int) -> list[Line]:
     """The values that both sides changed, mine and the file's; nothing where there are none."""
     if not both:
         return []
-    lines: list[Line] = [fit((("Changed here and on disk; your edit replaces the file's:", "warn"),), width)]
+    lines: list[Line] = [fit((("Changed here and on disk; your edit replaces the file's:", "review"),), width)]
     for label, mine, theirs in both:
         lines.append(fit(((one_line(label, width), "bold"),), width))
         for sign, value in (("+ yours       ", mine), ("- the file's  ", theirs)):

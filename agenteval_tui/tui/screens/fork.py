@@ -235,7 +235,7 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
         if price.known:
             words = f"{count(price.known, 'continuation')} stored already: free, and not asked again"
             lines.append(fit(((words, "dim"),), width))
-        return [*lines, *(paragraph(f"note: {self._gone}", width, "warn") if self._gone else ())]
+        return [*lines, *(paragraph(f"note: {self._gone}", width, "review") if self._gone else ())]
 
 
 def _changed(what: str, text: str) -> dict[str, object]:

@@ -102,6 +102,6 @@ class MakeTestScreen(FormSheet["tuple[str, str] | None"]):
             lines.append(fit((("· ", "dim"), (one_line(name, 200), "")), width))
         if self._runs.failed:
             lines += paragraph(
-                "The run did not pass, and these criteria expect what it did. Change them.", width, "warn"
+                "The run did not pass, and these criteria expect what it did. Change them.", width, "review"
             )
         return lines
