@@ -670,6 +670,9 @@ async def test_a_package_that_is_missing_names_the_environment_and_the_line(proj
             "it ran in the project's environment; make the project's environment (in {project}: ",
         ),
         (True, True, ["{bin}/other"], "run it by hand with the same input"),
+        (True, False, ["{bin}/shop"], "it ran with {own}; install it there ({own} -m pip install absent), or name"),
+        (True, False, ["shop-long"], "it ran with {own}; install it there ({own} -m pip install absent), or name"),
+        (False, False, ["shop-env"], "it ran with {bin}/python; install it there ({bin}/python -m pip install absent)"),
     ],
 )
 async def test_a_program_that_misses_a_package_names_the_python_that_it_ran_with(
@@ -684,6 +687,10 @@ async def test_a_program_that_misses_a_package_names_the_python_that_it_ran_with
         (project / "uv.lock").touch()
     executable(programs / "uv", f'#!/bin/sh\nshift\nexec "{programs}/python" "$@"\n')
     executable(programs / "other", f'#!/bin/sh\nexec "{programs}/python" "$@"\n')
+    script, quotes = "import absent.models\n", "'" * 3
+    executable(programs / "shop", f"#!{places['own']}\n{script}")
+    executable(programs / "shop-long", f'#!/bin/sh\n{quotes}exec\' "{places["own"]}" "$0" "$@"\n\' {quotes}\n{script}')
+    executable(programs / "shop-env", f"#!/usr/bin/env python\n{script}")
     command = [*(word.format(**places) for word in words), str(project / "agent.py")]
     error = (await run(project, kind="command", command=command, env={"PATH": f"{programs}:/usr/bin:/bin"})).error
     assert error is not None

@@ -36,7 +36,10 @@ _DISTRIBUTIONS = {
 """Packages that are not called as their modules are."""
 _SECRETS = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS|ENDPOINT)\b")
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")  # Python's own words
+_HEAD = 1_000  # bytes
 _PYTHON = re.compile(r"python[\d.]*$")
+_RUN_BY = re.compile(r"#!/bin/sh\n'{3}exec' (.*python[\d.]*['\"]?) |#! *(?:/usr/bin/env +)?(\S*python[\d.]*)\s")
+"""The first lines of a script that Python runs. Installers write the first form where a path is long or has blanks."""
 _SHARED_NAMES = ("google", "azure")
 """Many packages have modules below these names, so none owns the name."""
 
@@ -146,11 +149,12 @@ def remedy_for_module(
     has_top = "." in module
     if tool is not None and command[0] == tool.name:
         return f"it ran in the project's environment; {_how_to_install(module, environment, has_top=has_top)}"
-    if _PYTHON.match(Path(command[0]).name) is None:
-        return ""
     try:
-        program = Path(find_program(command[0], environment.folder, env))
+        python = _python_of(Path(find_program(command[0], environment.folder, env)))
+        program = None if python is None else Path(find_program(python, environment.folder, env))
     except AgentevalError:  # a folder of its own has it, for this run
+        return ""
+    if program is None:
         return ""
     # Without an environment of its own, the project's code runs in the Python that the command names.
     if own.source == "own":
@@ -163,6 +167,19 @@ def remedy_for_module(
         f"it ran with {program}; {how}, or name the Python that has it in `command`; "
         f"if {module.partition('.')[0]} is your own module, check `cwd`"
     )
+
+
+def _python_of(program: Path) -> str | None:
+    """The Python that a program is, or that a script names in its first lines; None: it is something else."""
+    if _PYTHON.match(program.name):
+        return str(program)
+    try:
+        with program.open("rb") as stream:
+            head = stream.read(_HEAD).decode("utf-8", "replace")
+    except OSError:
+        return None
+    runs = _RUN_BY.match(head)
+    return None if runs is None else (runs[1] or runs[2]).strip("'\"")
 
 
 def _install(module: str, environment: ProjectEnvironment, *, has_top: bool) -> str:
