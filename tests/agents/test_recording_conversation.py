@@ -436,3 +436,16 @@ def test_the_same_call_made_again_is_another_call() -> None:
         _round(talk, "cancel", {"arguments": {"id": 1}}, _gave("cancelled"))
     talk.ask([user("Go on")], made("Done."))
     assert len(talk.transcript.tool_calls) == 2
+
+
+@pytest.mark.parametrize("prefix", ["", "mcp__shop__"])
+def test_a_tool_whose_name_ends_as_another_one_is_told_from_it(prefix: str) -> None:
+    talk = Talk()
+    calls = [call(name, f"{prefix}{name}", of="#1") for name in ("find_order", "order")]
+    said = talk.ask([user("Where is #1?")], made(None, *calls))
+    talk.served("order", "no such order", failed=True, of="#1")
+    talk.served("find_order", "found", of="#1")
+    talk.ask([*said, result("find_order", "found"), result("order", "no such order")], made("It is lost."))
+    assert [(one.name.removeprefix(prefix), one.status, one.result) for one in talk.transcript.tool_calls] == [
+        ("find_order", "ok", "found"), ("order", "error", "no such order")
+    ]  # fmt: skip

@@ -133,3 +133,21 @@ def test_a_real_trace_of_openai_agents_is_the_conversation(imported: Import) -> 
     assert transcript.tool_calls[0].arguments == {"order_id": "W1044"}
     assert transcript.usage.input_tokens
     assert len(transcript.timing.steps) == 3
+
+
+@pytest.mark.parametrize("prefix", ["", "execute_tool "])
+def test_a_tool_whose_name_ends_as_another_one_keeps_its_own_result(imported: Import, prefix: str) -> None:
+    calls = [
+        {"id": name, "type": "function", "function": {"name": name, "arguments": '{"x": 1}'}}
+        for name in ("search", "web_search")
+    ]
+    observations = [
+        generation(1, ASKED, {"role": "assistant", "content": "look", "tool_calls": calls}),
+        {**tool(2, "from the web"), "name": f"{prefix}web_search"},
+        {**tool(3, "from the shelf"), "name": f"{prefix}search"},
+        generation(4, None, "done"),
+    ]
+    _, ((_, transcript),) = imported(langfuse(*observations))
+    assert [(call.name, call.result) for call in transcript.tool_calls] == [
+        ("search", "from the shelf"), ("web_search", "from the web")
+    ]  # fmt: skip

@@ -243,9 +243,11 @@ class _Assembly:
         for equal in (True, False):
             served, remaining = remaining, []
             for tool in served:
-                call = next(
+                # Of a call of `order` and one of `find_order`, the shorter name is that of the tool `order`.
+                call = min(
                     (open_call for open_call in self._open() if _is_of(tool, self._function(open_call), equal=equal)),
-                    "",
+                    key=lambda open_call: len(self._tool_name(open_call)),
+                    default="",
                 )
                 if call:
                     self._seen[call] = tool

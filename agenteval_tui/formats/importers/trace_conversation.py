@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -417,16 +417,15 @@ def text_of(value: Any) -> str:
 def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
     """With what tools gave, where no request says it, and when they ran: by the call's id, else by name and arguments,
     else by name, in their order."""
-    remaining = list(tools)
+    remaining, names = list(tools), {call.name for call in transcript.tool_calls}
     calls: list[ToolCall] = []
     ran_for: dict[int, int] = {}  # a span's number, and the number of its call
     for call in transcript.tool_calls:
         span = next((span for span in remaining if span.call_id and span.call_id == call.id), None)
-        # The end of the name: the GenAI conventions call such a span `execute_tool NAME`.
         alike = [
             span
             for span in remaining
-            if span.name.endswith(call.name) and (not span.call_id or span.call_id != call.id)
+            if _tool_of(span, names) == call.name and (not span.call_id or span.call_id != call.id)
         ]
         span = span or next((span for span in alike if called_with(span.asked) == call.arguments), None)
         span = span or next((span for span in alike if not span.call_id), None)
@@ -443,6 +442,12 @@ def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
         if span.kind == "tool" and number not in ran_for and not _repeats(span, tools, ran_for)
     ]
     return with_untold_calls(with_results(transcript, calls), untold)
+
+
+def _tool_of(span: Span, names: Collection[str]) -> str | None:
+    """Which of the called tools ran in a span: the GenAI conventions call such a span `execute_tool NAME`. Of names
+    that end alike, such as `search` and `web_search`, the longest."""
+    return max((name for name in names if span.name.endswith(name)), key=len, default=None)
 
 
 def _untold(span: Span, after: int) -> UntoldCall:
