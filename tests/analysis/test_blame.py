@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.data_flow import has_value, origin_of
@@ -28,6 +30,9 @@ PRODUCTS = json.dumps(
         },
     }
 )
+
+# Not of three digits: 100,200 may be one number.
+NUMBERS = st.integers(0, 99) | st.integers(1000, 99_999)
 
 
 def conversation(*turns: Any) -> Transcript:
@@ -316,7 +321,18 @@ def test_values_are_found_as_whole_words_and_numbers() -> None:
     assert not has_value("order 210", "10")
     assert not has_value("10.5", "10")
     assert has_value("It costs 10.", "10")
+    assert not has_value("It costs 3.10", "10")
+    assert has_value("1,288 pieces", "1288")
+    assert not has_value("1,288 pieces", "288")
     assert origin_of("W1", conversation(("user", "W1"), ("look", {}, "W1"), ("agent", "W1")), 9).source == "result"
+
+
+@given(numbers=st.lists(NUMBERS, max_size=5), other=NUMBERS)
+def test_a_number_is_in_a_list_wherever_it_stands_in_it(numbers: list[int], other: int) -> None:
+    for separators in ((",", ":"), (", ", ": ")):
+        text = json.dumps({"ids": numbers, "of": ["a"]}, separators=separators)
+        assert [has_value(text, str(number)) for number in numbers] == [True] * len(numbers)
+        assert has_value(text, str(other)) == (other in numbers)
 
 
 def test_a_step_is_decisive_only_for_evidence_that_proved_reliable() -> None:

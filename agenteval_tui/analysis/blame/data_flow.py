@@ -15,6 +15,7 @@ from agenteval_tui.transcripts.model import Transcript
 Source = Literal["result", "user", "system", "agent", "nowhere"]
 
 _WORD = re.compile(r"[^\W_]+(?:[.'-][^\W_]+)*")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?!\d|,\d)")
 _LONGEST_RESULT = 500_000  # characters of a result that is read as JSON
 
 
@@ -73,19 +74,26 @@ def origin_of(value: str, transcript: Transcript, before: int) -> Origin:
 
 def has_value(text: str, value: str) -> bool:
     """Whether a text has a value, in any case, and not as a part of a longer word or number."""
-    # 1,234 and 1234 are the same figure.
-    folded, sought = text.casefold().replace(",", ""), value.casefold().replace(",", "").strip()
+    # 1,234 and 1234 are the same figure; 1,2 in a list are two.
+    folded, sought = (
+        _THOUSANDS.sub(lambda match: match[0].replace(",", ""), each.casefold()) for each in (text, value)
+    )
+    sought = sought.strip()
     start = folded.find(sought) if sought else -1
     while start >= 0:
         end = start + len(sought)
-        left = folded[start - 1 : start]
-        right = folded[end : end + 2]
-        # "12" is not in "12.5", but it is in "12." at the end of a sentence.
-        longer = right[:1].isalnum() or (right[:1] == "." and right[1:].isdigit() and sought[-1:].isdigit())
-        if not (left.isalnum() and sought[0].isalnum()) and not (longer and sought[-1].isalnum()):
+        left, right = folded[max(0, start - 2) : start], folded[end : end + 2]
+        if not (_goes_on(sought[0], left[::-1]) or _goes_on(sought[-1], right)):
             return True
         start = folded.find(sought, start + 1)
     return False
+
+
+def _goes_on(last: str, beside: str) -> bool:
+    """Whether a word or number goes on behind its `last` character; `beside`: the two that follow it."""
+    # "12" is not in "12.5", but it is in "12." at the end of a sentence.
+    in_number = beside[:1] == "." and beside[1:].isdigit() and last.isdigit()
+    return last.isalnum() and (beside[:1].isalnum() or in_number)
 
 
 def words_of(value: object) -> set[str]:
