@@ -251,7 +251,10 @@ def rate_view(row: ExecutionRow, overall: OverallFigures, retries: int = 0) -> V
         beside = [f"{overall.errors:,} in error"] if overall.errors else []
         # What early stopping saved has a line of its own below.
         beside += [line] if (line := without_verdict_text(replace(row, skipped=0, runs=row.runs - row.skipped))) else []
-        line = "; ".join([f"pass rate {numbers.percent(rate)} of {numbers.count(overall.n, 'run')}", *beside])
+        by_test, of_runs = numbers.percent(rate), numbers.percent(overall.passed / overall.n)
+        # Where tests ran unequally often, the mean over the tests is not the share of the runs.
+        mean = "" if by_test == of_runs else f"{by_test} by test, "
+        line = "; ".join([f"pass rate {mean}{of_runs} of {numbers.count(overall.n, 'run')}", *beside])
         lines.append(text(line, (f"  ({numbers.interval_phrase(overall.interval, of='by test: ')})", "dim")))
     if row.skipped:
         lines.append(text((f"early stop: {numbers.count(row.skipped, 'run')} saved, their tests were decided", "dim")))

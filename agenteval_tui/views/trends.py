@@ -373,7 +373,9 @@ def _alert(alert: Alert, window: str) -> Iterator[Text]:
     word, token = _STATES[alert.state]
     who = f"{one_line(alert.name, 60)}: " if alert.key else ""
     passed = f"{alert.passed:,} of {numbers.count(alert.n, 'run')} of {numbers.count(alert.tests, 'test')} passed"
-    figures = f"pass rate {_rate(alert)} ({passed}, {numbers.interval_phrase(alert.interval)}) in {window}"
+    # As at the end of an execution: the rate is the mean over the tests.
+    by_test = " by test" if alert.n and numbers.percent(alert.passed / alert.n) != numbers.percent(alert.rate) else ""
+    figures = f"pass rate {_rate(alert)}{by_test} ({passed}, {numbers.interval_phrase(alert.interval)}) in {window}"
     below = numbers.percent_limit(alert.below)
     phrases = {
         "ok": f"{figures}, not below {below}",

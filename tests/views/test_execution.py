@@ -132,6 +132,9 @@ def test_the_last_lines_of_an_execution(row: ExecutionRow, runs: list[RunRow]) -
     assert lines[1:] == ["early stop: 2 runs saved, their tests were decided", "1 attempt failed and was retried"]
     stopped = replace(row, status="stopped", message="")
     assert printed(rate_view(stopped, replace(overall, pass_rate=None))) == ["stopped: no reason given"]
+    # Of 21 runs 12 passed: the mean over tests that ran 3 times and twice is another figure.
+    (line, *_) = printed(rate_view(row, replace(overall, pass_rate=2 / 3, n=21, passed=12, errors=0)))
+    assert line.startswith("pass rate 67 % by test, 57 % of 21 runs")
     # A run that waits for a person, and one that never started, are no errors.
     waits = replace(row, runs=6, passed=2, failed=1, errors=0, needs_review=1, skipped=0, cancelled=0)
     (line, *_) = printed(rate_view(waits, replace(overall, errors=0)))

@@ -156,6 +156,7 @@ def test_a_rate_and_its_threshold_are_not_rounded_to_the_same_figure(store: Stor
     assert below.startswith("ALERT: pass rate 89.6 % (1,344 of 1,500 runs of ")
     assert below.endswith("below 90 %")
     assert exact.endswith("below 98.5 %")
+    assert exact.startswith("ALERT: pass rate 90 % by test (56 of 63 runs of 3 tests passed, "), "not the runs' share"
     rows = [[plain(cell) for cell in row.cells] for row in alerts_table(near).rows]
     assert [row[2:4] for row in rows] == [["89.6 %", "below 90 %"], ["90 %", "below 98.5 %"]]
 
