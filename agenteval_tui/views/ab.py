@@ -65,7 +65,7 @@ def _arm(letter: str, arm: Arm) -> Text:
     more += [f"{numbers.duration(arm.latency_ms)} a run"] if arm.latency_ms is not None else []
     return text(
         (f"{letter} ", "bold"),
-        f"{one_line(arm.name, 40)}: {rate}, {arm.passed} of {arm.n} runs",
+        f"{one_line(arm.name, 40)}: {rate}, {arm.passed:,} of {numbers.count(arm.n, 'run')}",
         ("".join(f"  {part}" for part in (interval, ", ".join(more)) if part), "dim"),
     )
 

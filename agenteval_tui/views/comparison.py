@@ -192,7 +192,7 @@ def sample_text(overall: Overall) -> str:
     if overall.one_case:
         return f"{numbers.count(overall.n, 'repetition')} of one case"
     if overall.test == "fisher":
-        return f"{overall.n:,} runs on the smaller side"
+        return f"{numbers.count(overall.n, 'run')} on the smaller side"
     return numbers.count(overall.n, "pair" if overall.test == "mcnemar" else "case")
 
 

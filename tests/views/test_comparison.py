@@ -10,7 +10,14 @@ from agenteval_tui.analysis.divergence import Action, StepChange
 from agenteval_tui.analysis.statistics import PairedCounts
 from agenteval_tui.tui.presenters.comparison import CompareRows, detail_lines, rows_of
 from agenteval_tui.tui.styled_text import plain as plain_line
-from agenteval_tui.views.comparison import change_in_full, comparison_page, comparison_view, overall_view, who_text
+from agenteval_tui.views.comparison import (
+    change_in_full,
+    comparison_page,
+    comparison_view,
+    overall_view,
+    sample_text,
+    who_text,
+)
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model import plain
 from agenteval_tui.views.terminal import lines
@@ -86,6 +93,7 @@ def test_who_changed_it_is_unknown_until_it_was_looked_at() -> None:
 
 
 def test_one_case_is_singular_and_no_rate_is_no_figure() -> None:
+    assert sample_text(replace(NOTHING, n=1)) == "1 run on the smaller side"
     one = replace(NOTHING, left_out=1)
     assert list(map(plain, lines(overall_view(one)))) == [
         "no test has a verdict on both sides",
