@@ -84,6 +84,12 @@ def test_a_run_with_a_judge_says_what_the_judge_used(cli: Any, suite: Path) -> N
 
 def test_judge_report_compares_with_labels(cli: Any, suite: Path, judge: Judge) -> None:
     assert "nothing has run yet" in cli("judge-report").out
+    other = suite.parent / "other"
+    other.mkdir()
+    unjudged = suite.read_text().replace('{type: Judge, criteria: "Is it helpful?"}', "{type: Length}")
+    (other / "plain.suite.yaml").write_text(unjudged.replace("name: Orders", "name: Plain"), "utf-8")
+    cli("run", other)
+    assert cli("judge-report").out == "no stored run was judged or labelled\n"
     for score in (0.9, 0.1):
         judge.say(score)
         # Another wording asks anew; the same would be answered from the history.

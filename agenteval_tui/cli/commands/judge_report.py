@@ -140,7 +140,7 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
         invocation.out.json(JudgeReport(criteria=tuple(map(judged_criterion, figures))))
         return 0
     if not figures:
-        invocation.out.line(nothing or "no stored run has a verdict or a label")
+        invocation.out.line(nothing or "no stored run was judged or labelled")
     for figure in figures:
         _print_figures(invocation.out, figure)
     return 0
