@@ -1,4 +1,4 @@
-"""How much work a Python agent's conversation takes, as it becomes longer."""
+"""How much work a conversation takes, as it becomes longer: a Python agent's, and one that is recorded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.process.python_conversation import Conversation
+from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 
 Piece = Callable[[Conversation], object]
 
@@ -34,25 +36,35 @@ def calls_one_by_one(number: int) -> Iterator[Piece]:
     yield lambda conversation: conversation.call(f"m{number}", call)
 
 
-def steps(pieces: Callable[[int], Iterator[Piece]], length: int) -> int:
-    """How many lines run for so many calls."""
-    conversation, count = Conversation([{"role": "user", "content": "all rows"}]), 0
+def lines_run(work: Callable[[], object]) -> int:
+    """How many lines of Python run."""
+    count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal count
         count += event == "line"
         return trace
 
-    told: list[object] = []
     before = sys.gettrace()
     sys.settrace(trace)
     try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def steps(pieces: Callable[[int], Iterator[Piece]], length: int) -> int:
+    """How many lines run for so many calls."""
+    conversation, told = Conversation([{"role": "user", "content": "all rows"}]), list[object]()
+
+    def work() -> None:
         for number in range(length):
             for piece in pieces(number):
                 piece(conversation)
-                told += conversation.news()
-    finally:
-        sys.settrace(before)
+                told.extend(conversation.news())
+
+    count = lines_run(work)
     told += conversation.news(end=True)
     assert sum(isinstance(event, dict) and event["type"] == "tool_call" for event in told) == length
     return count
@@ -63,3 +75,19 @@ def test_each_call_of_a_long_run_takes_as_much_work_as_the_first_ones(
     pieces: Callable[[int], Iterator[Piece]],
 ) -> None:
     assert steps(pieces, 200) < 3 * steps(pieces, 100)
+
+
+def recorded(length: int) -> list[Exchange]:
+    """A request with so many calls, whose results are the same text."""
+    function = {"name": "delete", "arguments": "{}"}
+    calls = [{"id": f"c{number}", "type": "function", "function": function} for number in range(length)]
+    results = [{"role": "tool", "tool_call_id": call["id"], "content": "ok"} for call in calls]
+    asked = [{"role": "user", "content": "Delete all"}, {"role": "assistant", "tool_calls": calls}, *results]
+    question = Question("POST", "openai/v1/chat/completions", {}, {"model": "m", "messages": asked})
+    said = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}]}
+    return [Exchange(question, Answer(200, "application/json", said, (5,)), started_ms=0, ended_ms=10)]
+
+
+def test_results_that_are_the_same_text_take_no_more_work_the_more_there_are() -> None:
+    short, long = (lines_run(lambda length=length: transcript_of(recorded(length))) for length in (400, 800))
+    assert long < 2.5 * short

@@ -146,7 +146,7 @@ class _Once:
 
     def __init__(self) -> None:
         self._requests = SharedStarts[_Messages]()
-        self._alike: dict[tuple[str, str, str], list[tuple[_Message, str]]] = {}
+        self._alike: dict[tuple[str, ...], list[tuple[_Message, str]]] = {}
 
     def of(self, messages: tuple[_Message, ...]) -> _Messages:
         return self._requests.of(messages, partial(self._continued, messages))
@@ -160,7 +160,8 @@ class _Once:
     def _message(self, message: _Message) -> tuple[_Message, str]:
         calls = message.get("tool_calls")
         told = str(message.get("content") or "")
-        alike = self._alike.setdefault((message["role"], told, str(calls) if calls else ""), [])
+        answers = str(message.get("tool_call_id") or "")  # thousands of calls may have one and the same result
+        alike = self._alike.setdefault((message["role"], told, answers, str(calls) if calls else ""), [])
         for entry in alike:
             if entry[0] == message:
                 return entry
