@@ -156,17 +156,19 @@ class TestKnownBefore:
 class TestFrameworks:
     """Real packages, which are not all installed with agenteval (AGENTEVAL_FRAMEWORKS, as in test_frameworks_apart).
 
-    To import one takes a second or two. The tests have one folder and one event loop, whose processes stay (`Lease`):
-    most begin with what was imported for an earlier one.
+    To import one takes a second or two. The tests have one folder for a framework and one event loop, whose processes
+    stay (`Lease`): most begin with what was imported for an earlier one.
     """
 
     @pytest.fixture(scope="class")
-    def folder(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        folder = tmp_path_factory.mktemp("named")
+    def folders(self, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folders = tmp_path_factory.mktemp("named")
         frameworks = Path(__file__).parent / "frameworks"
-        for file in (*frameworks.glob("of_named*.py"), frameworks / "shop_server.py"):
-            shutil.copy(file, folder)
-        return folder
+        for file in frameworks.glob("of_named*.py"):
+            (folders / file.stem).mkdir()
+            for needed in {file, frameworks / "of_named.py", frameworks / "shop_server.py"}:
+                shutil.copy(needed, folders / file.stem)
+        return folders
 
     @pytest_asyncio.fixture(scope="class", loop_scope="class", autouse=True)
     async def processes(self) -> AsyncIterator[None]:
@@ -179,8 +181,11 @@ class TestFrameworks:
         await lease.close()
 
     @pytest.fixture
-    def run_agent(self, folder: Path) -> Run:
-        return run_in(folder)
+    def run_agent(self, folders: Path) -> Run:
+        """In a folder of its module, which imports one framework: a Python that has imported that is forked."""
+        return lambda config, *arguments, **request: run_in(folders / config["callable"].partition(":")[0])(
+            config, *arguments, **request
+        )
 
     @pytest.mark.parametrize(
         ("name", "more", "answer"),

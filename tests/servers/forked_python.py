@@ -85,6 +85,8 @@ def framework_of(folder: Path) -> str:
     """The framework that the modules of a project import; "" if it is none, or several, or a module of its own."""
     texts = [file.read_text("utf-8", "replace") for file in folder.glob("*.py")]
     named = {name for text in texts for name in FRAMEWORK.findall(text)}
+    if "agents" in named:
+        named.discard("openai")  # which it imports
     if len(named) != 1:
         return ""
     (name,) = named
