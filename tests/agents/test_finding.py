@@ -1078,6 +1078,34 @@ def test_a_class_asks_a_graph_that_another_module_makes_and_a_model_of_it_is_no_
     assert agent.config["callable"] == "desk/desk.py:Desk.propagate"
 
 
+MANAGER = """
+from agents import Runner
+from planner import planner
+from writer import writer
+
+class Manager:
+    async def run(self, query: str):
+        yield "Planning"
+        plan = await Runner.run(planner, query)
+        yield (await Runner.run(writer, plan)).final_output
+"""
+
+
+@pytest.mark.parametrize(
+    "asks",
+    ["async for text in Manager().run(query): print(text)", "manager = Manager()\n    return manager.run(query)"],
+)
+def test_a_method_that_asks_several_agents_comes_before_them(tmp_path: Path, asks: str) -> None:
+    files = {
+        f"{name}.py": f"from agents import Agent\n{name} = Agent(name='{name}', instructions='Do it.')\n"
+        for name in ("planner", "writer")
+    }
+    app = f"from manager import Manager\nasync def answer(query):\n    {asks}\n"
+    agents = agents_of(tmp_path, {**files, "manager.py": MANAGER, "app.py": app})
+    assert [(agent.sign, agent.is_part) for agent in agents] == [(Sign.METHOD, False)] + [(Sign.OBJECT, True)] * 2
+    assert agents[0].config["callable"] == "manager.py:Manager.run"
+
+
 def test_a_graph_that_takes_messages_comes_before_an_index(tmp_path: Path) -> None:
     graph = "from langgraph.graph import StateGraph, MessagesState\nfrom typing import TypedDict\n"
     graph += "class Docs(TypedDict):\n    docs: list[str]\n"

@@ -20,6 +20,8 @@ _OF_RUN = "{{run}}"
 """The template of what is another text in each run, and the same in its turns."""
 _Asked = ast.ClassDef | Function
 Asks = Callable[[Module, _Asked], bool]
+_Object = tuple[ast.Call, Module, ast.ClassDef]
+"""The call that makes an object, and its class in its module."""
 
 
 class OwnCall(Struct, frozen=True, kw_only=True):
@@ -66,19 +68,17 @@ def own_calls(
 
 
 def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -> Iterator[OwnCall]:
-    objects: dict[str, tuple[ast.Call, Module, ast.ClassDef]] = {}
+    objects: dict[str, _Object] = {}
     for target, value in _assignments(module):
-        if isinstance(target, ast.Name | ast.Attribute) and isinstance(value, ast.Call):
-            place = modules.value(module, value.func)
-            if place is not None and isinstance(place[1], ast.ClassDef):
-                objects[ast.unparse(target)] = value, place[0], place[1]
+        if isinstance(target, ast.Name | ast.Attribute) and (made := _construction(modules, module, value)) is not None:
+            objects[ast.unparse(target)] = made
     unpacked = {id(value): target for target, value in _assignments(module) if isinstance(target, ast.Tuple | ast.List)}
     for node in module.calls:
         called = node.func
         owner: ast.ClassDef | None = None
         function: ast.AST | None
         settings: dict[str, Any] | None = {}
-        if isinstance(called, ast.Attribute) and (made := objects.get(ast.unparse(called.value))) is not None:
+        if isinstance(called, ast.Attribute) and (made := _object(modules, module, called.value, objects)) is not None:
             construction, home, owner = made
             methods = {each.name: each for each in owner.body if isinstance(each, Function)}
             function = methods.get(called.attr)
@@ -109,6 +109,19 @@ def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -
             prompt=prompt if isinstance(prompt, str) else "",
             variables=variables,
         )
+
+
+def _construction(modules: Modules, module: Module, node: ast.expr) -> _Object | None:
+    """The call that makes an object of a class of the project, where `node` is one."""
+    place = modules.value(module, node.func) if isinstance(node, ast.Call) else None
+    if not isinstance(node, ast.Call) or place is None or not isinstance(place[1], ast.ClassDef):
+        return None
+    return node, place[0], place[1]
+
+
+def _object(modules: Modules, module: Module, node: ast.expr, objects: Mapping[str, _Object]) -> _Object | None:
+    """What the object was made with whose method is called: one with a name, or one that is made there."""
+    return objects.get(ast.unparse(node)) or _construction(modules, module, node)
 
 
 def _assignments(module: Module) -> Iterator[tuple[ast.expr, ast.expr]]:

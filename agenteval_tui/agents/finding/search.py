@@ -90,6 +90,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         # Of a class that is an agent itself, methods are none.
         if _in_module(str(agent.config["callable"])).rpartition(".")[0] not in named:
             agents.append(agent)
+    agents = _with_parts(agents, modules)
     # Of a class that the project makes and asks, what it is made with is known.
     taken = {_in_module(str(agent.config.get("callable"))) for agent in agents}
     taken |= {name.rpartition(".")[0] for name in taken}
@@ -118,6 +119,18 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     return Findings(
         agents=tuple(_named_apart(ordered)), files=files.read, reason=files.reason, notebooks=files.notebooks
     )
+
+
+def _with_parts(agents: list[FoundAgent], modules: Modules) -> list[FoundAgent]:
+    """The agents; those that a method asks together are parts of it."""
+    parts: set[str] = set()
+    for agent in agents:
+        module = modules.get(agent.file) if agent.sign is Sign.METHOD else None
+        imported = {part.path for part in modules.imported(module)} if module is not None else set()
+        asked = [other.place for other in agents if other.sign is Sign.OBJECT and other.file in imported - {agent.file}]
+        if len(asked) > 1:
+            parts.update(asked)
+    return [structs.replace(agent, is_part=agent.is_part or agent.place in parts) for agent in agents]
 
 
 def _is_in(path: str, folder: str) -> bool:
