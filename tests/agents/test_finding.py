@@ -899,7 +899,7 @@ def test_a_program_that_another_one_imports_is_a_part_of_it(tmp_path: Path) -> N
     assert [(agent.file, agent.is_part) for agent in agents] == [("main.py", False), ("llm.py", True)]
 
 
-@pytest.mark.parametrize("imported", ["fastapi", "openai"])
+@pytest.mark.parametrize("imported", ["fastapi", "google.oauth2", "openai"])
 def test_a_method_is_an_agent_only_where_a_model_can_be_asked(tmp_path: Path, imported: str) -> None:
     desk = f"import {imported}\nclass Mails:\n    def __init__(self, client): self.client = client\n"
     desk += "    def recent(self, query): return self.client.messages.create(query)\n"

@@ -125,7 +125,9 @@ class Frameworks:
         for target in module.imports.values():
             for maker in makers():
                 top = maker.package.partition(".")[0]
-                if target.partition(".")[0] == top and not (top == "agents" and self._modules.is_own(module, top)):
+                # Google has many packages of this name.
+                root = ".".join(maker.package.split(".")[:2]) if top == "google" else top
+                if f"{target}.".startswith(f"{root}.") and not (top == "agents" and self._modules.is_own(module, top)):
                     return maker.framework
         return ""
 
