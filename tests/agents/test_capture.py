@@ -191,6 +191,39 @@ async def test_a_python_function_is_captured_whatever_address_its_code_has(
     assert told(transcript) == WHOLE
 
 
+SEES = """
+import os, subprocess
+from my_loop import answer
+AT_IMPORT = os.environ.get("OPENAI_BASE_URL")
+def respond(prompt):
+    child = subprocess.run(["sh", "-c", "echo $OPENAI_BASE_URL"], stdout=subprocess.PIPE).stdout.decode().strip()
+    seen = [name for name in ("OPENAI_BASE_URL", "OPENAI_API_BASE") if name in os.environ]
+    return f"{answer(prompt, BASE)} {AT_IMPORT} {seen} {child}"
+"""
+
+
+@pytest.mark.parametrize("kind", ["python", "command"])
+async def test_a_python_program_sees_no_base_url_that_it_has_not(
+    server: ScriptedServer, tmp_path: Path, kind: str
+) -> None:
+    """Libraries behave otherwise where one is set; a program in another language finds the proxy by it."""
+    (tmp_path / "my_loop.py").write_text(LOOP, "utf-8")
+    program = SEES.replace("BASE)", f"{server.url!r})")
+    (tmp_path / "my_agent.py").write_text(
+        f"{program}if __name__ == '__main__':\n    print(respond(input()))\n", "utf-8"
+    )
+    config: dict[str, Any] = {"kind": "python", "callable": "my_agent:respond", "capture": "model"}
+    if kind == "command":
+        words = [sys.executable, "my_agent.py"]
+        config = {"kind": "command", "command": words, "input": "text", "output": "text", "capture": "model"}
+    found, _ = await run(config, tmp_path, {"OPENAI_API_KEY": KEY}, "Where is it?")
+    assert told(found)[:5] == WHOLE
+    answer, _, child = found.final_output.rpartition(" ")
+    assert answer == "It is shipped. None []"
+    assert child.startswith("http://127.0.0.1:")
+    assert server.url not in child
+
+
 STREAMED = """
 import http.client, json, os
 from urllib.parse import urlsplit

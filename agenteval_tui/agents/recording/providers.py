@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from agenteval_tui.agents.process.python_added_variables import VARIABLE as ADDED_VARIABLE
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import listed
 
@@ -123,7 +124,10 @@ def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str])
         if provider.name in addresses
         for name in provider.variables
     }
-    return {**variables, **client_startup(base, env), **to_shims(base, env), **past_proxies(env)}
+    # Anthropic's own agent, which Python programs start with an environment that they make, is led only by these.
+    added = [name for name in variables if not env.get(name, "").strip() and not name.startswith("ANTHROPIC_")]
+    hidden = {ADDED_VARIABLE: " ".join(dict.fromkeys((*env.get(ADDED_VARIABLE, "").split(), *added)))}
+    return {**variables, **hidden, **client_startup(base, env), **to_shims(base, env), **past_proxies(env)}
 
 
 def to_shims(base: str, env: Mapping[str, str]) -> dict[str, str]:
