@@ -9,10 +9,11 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from functools import partial
 from itertools import islice, zip_longest
+from operator import eq
 from typing import Any
 
 import msgspec
@@ -39,6 +40,7 @@ _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _MESSAGE = re.compile(r"[^\[]*\[\d+\]")
 _EPOCH = re.compile(r"\b1\d{9}(?:\d{3}|\d{6}|\d{9}|\.\d+)?\b")
 _OF_MODELS = ("assistant", "model")
+_Comparison = Callable[[object, object], bool]
 
 
 class Matcher:
@@ -86,7 +88,7 @@ class Matcher:
 
     def body_differences(self, recorded: Question, now: Question) -> dict[str, Difference]:
         """The same of the bodies alone, by the place ("": all of a body that is no object)."""
-        differences = _differences(self.essence(recorded)["body"], self.essence(now)["body"], "")
+        differences = _differences(self.essence(recorded)["body"], self.essence(now)["body"], "", _is_same)
         return {difference.at: difference for difference in differences}
 
     def _numbered(self, body: object) -> object:
@@ -136,14 +138,15 @@ def nearest(matcher: Matcher, questions: Sequence[Question], now: Question) -> t
     Nearest is the one of the same address with the fewest differences; of those alike the one that has most in common
     at the place of its first difference.
     """
-    best: tuple[tuple[bool, int, float], int, list[Difference]] | None = None
+    best: tuple[tuple[bool, int, float], int] | None = None
     essence = matcher.essence(now)
     for number, question in enumerate(questions):
-        differences = _all_differences(matcher.essence(question), essence)
+        # 1 and 1.0 alone make no request nearer, and to tell them apart takes twice as long.
+        differences = _all_differences(matcher.essence(question), essence, eq)
         rank = (question.path != now.path, _weight(differences), -_in_common(differences))
         if best is None or rank < best[0]:
-            best = rank, number, differences
-    return None if best is None else (best[1], best[2])
+            best = rank, number
+    return None if best is None else (best[1], matcher.differences(questions[best[1]], now))
 
 
 def without_clock(question: Question, *days: date) -> Question:
@@ -356,27 +359,35 @@ _NOTHING = object()
 """In place of a member or an item that is not there: `None` is JSON's null."""
 
 
-def _all_differences(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> list[Difference]:
+def _is_same(value: object, other: object) -> bool:
+    return value == other and _exact(value) == _exact(other)
+
+
+def _all_differences(
+    recorded: Mapping[str, Any], now: Mapping[str, Any], is_same: _Comparison = _is_same
+) -> list[Difference]:
     return [
-        *_differences(recorded["to"], now["to"], "address"),
-        *_differences(recorded["query"], now["query"], "query"),
+        *_differences(recorded["to"], now["to"], "address", is_same),
+        *_differences(recorded["query"], now["query"], "query", is_same),
         *(
             replace(difference, at=difference.at or "body")
-            for difference in _differences(recorded["body"], now["body"], "")
+            for difference in _differences(recorded["body"], now["body"], "", is_same)
         ),
     ]
 
 
-def _differences(value: object, other: object, at: str) -> Iterator[Difference]:
-    if value == other and _exact(value) == _exact(other):
+def _differences(value: object, other: object, at: str, is_same: _Comparison) -> Iterator[Difference]:
+    if is_same(value, other):
         return
     if isinstance(value, Mapping) and isinstance(other, Mapping):
         for key in dict.fromkeys((*value, *other)):
             below = f"{at}.{key}" if at else str(key)
-            yield from _differences(value.get(key, _NOTHING), other.get(key, _NOTHING), below)
+            yield from _differences(value.get(key, _NOTHING), other.get(key, _NOTHING), below, is_same)
     elif isinstance(value, list) and isinstance(other, list):
         for number, (item, other_item) in enumerate(zip_longest(value, other, fillvalue=_NOTHING)):
-            yield from _differences(item, other_item, f"{at}[{number}]")
+            # Most messages are equal: to look into each of them takes long.
+            if not is_same(item, other_item):
+                yield from _differences(item, other_item, f"{at}[{number}]", is_same)
     else:
         yield Difference(at, _told(value, other), _told(other, value))
 
