@@ -7,12 +7,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-DEEPEST = 200
-"""Levels of objects and lists that stay; what is deeper is kept as its JSON text."""
+from agenteval_tui.core.json_values import DEEPEST
 
 
 def replace_non_finite(value: object) -> Any:
-    """`value` with "NaN", "Infinity" for such numbers, and texts for what lies deeper than `DEEPEST` levels."""
+    """`value` with "NaN", "Infinity" for such numbers, and its JSON text for what lies deeper than `DEEPEST` levels."""
     return value if _is_finite(value, 0) else _made_finite(value, 0)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.core.json_values import parsed_json
+from agenteval_tui.core.json_values import DEEPEST, parsed_json
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.usage_import import moment_ms
@@ -56,7 +56,6 @@ _TIMES = re.compile(
 )
 _SEALED = frozenset({"signature", "encrypted_content", "thought_signature", "thoughtSignature", "redacted_data"})
 _WORD = re.compile(r"[\w.:/$\-]{1,60}")
-_DEEPEST = 200
 _SAY_NOTHING = frozenset((type(None), bool, int, float))
 
 
@@ -108,7 +107,7 @@ def texts_of(value: Any, field: str = "", texts: Container[str] = ()) -> Iterato
         if isinstance(node, str):
             if node not in texts and node and not node.isspace() and not _is_structure(key, node):
                 yield path, node
-        elif depth > _DEEPEST:
+        elif depth > DEEPEST:
             continue
         elif isinstance(node, list | tuple):
             waiting.extend((f"{path}[]", key, item, depth + 1) for item in node)
