@@ -370,11 +370,7 @@ def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent
 
 def _of_criteria(criteria: Sequence[VarianceComponent]) -> Whose:
     """The cause of a flaky test: the cause of its flaky criteria, or "both" if they have different ones."""
-    whose = _distinct(criterion.whose for criterion in criteria if criterion.flaky)
+    whose = {criterion.whose for criterion in criteria if criterion.flaky}
     if not whose or "unknown" in whose:
         return "unknown"
-    return whose[0] if len(whose) == 1 else "both"
-
-
-def _distinct(words: Iterable[Whose]) -> list[Whose]:
-    return list(dict.fromkeys(words))
+    return whose.pop() if len(whose) == 1 else "both"

@@ -198,8 +198,7 @@ class OrderedPlayback:
 
     def knows(self, question: Question) -> bool:
         """Whether anything was recorded of its MCP server."""
-        server = server_of(question)
-        return any(is_mcp(exchange.question) and server_of(exchange.question) == server for exchange in self._all)
+        return server_of(question) in {server_of(other.question) for other in self._all if is_mcp(other.question)}
 
     def answer(self, question: Question) -> Answer | Miss:
         """The answer to the most similar recorded request."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -149,12 +149,7 @@ def _placed(
 
 
 def _key(message: Message, transcript: Transcript) -> tuple[Any, ...]:
-    calls = tuple(_calls(message, transcript))
+    own = [transcript.tool_calls[number] for number in message.tool_calls]
+    # Frameworks write the arguments of a call in one order, and its model may have written them in another.
+    calls = tuple([(call.name, json.dumps(call.arguments, sort_keys=True, default=str)) for call in own])
     return message.role, "" if calls else message.content.strip(), calls
-
-
-def _calls(message: Message, transcript: Transcript) -> Iterator[tuple[str, str]]:
-    for number in message.tool_calls:
-        call = transcript.tool_calls[number]
-        # Frameworks write the arguments of a call in one order, and its model may have written them in another.
-        yield call.name, json.dumps(call.arguments, sort_keys=True, default=str)
