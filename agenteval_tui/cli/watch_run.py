@@ -45,7 +45,14 @@ from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.execution_host import Host
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.views.code_change import change_lines, needed_text, not_built_text, saved_text, what_runs
+from agenteval_tui.views.code_change import (
+    change_lines,
+    needed_text,
+    not_built_text,
+    saved_text,
+    unrecorded_tools_text,
+    what_runs,
+)
 
 _BEHIND_KEYS = 5
 """Hundreds of runs after a save take all cores: the keys of the app that steers them come first."""
@@ -238,17 +245,14 @@ class _Session:
     def _print(self, event: WatchEvent) -> None:
         out = self._out
         match event:
-            case Watching(recorded=recorded, failing=failing, projects=projects, real_tools=real_tools):
+            case Watching(recorded=recorded, failing=failing, projects=projects):
                 self._say(
                     f"Watching {', '.join(map(self._place, projects))}: {count(recorded, 'recorded run')}, "
                     f"{failing:,} failed."
                 )
                 self._say(what_runs(live=self._options.live, tools_recorded=self._options.tools_recorded))
-                if real_tools:
-                    self._say(
-                        f"The recordings of {', '.join(real_tools)} have no calls of MCP servers, so these tools run "
-                        "for real. `agenteval docs record` says how to record them."
-                    )
+                if event.real_tools:
+                    self._say(unrecorded_tools_text(event))
             case Saved(files=files, runs=runs):
                 out.status(f"{saved_text(files, self._folder)}: {count(runs, 'run')} …")
             # The line of the change sums these up.

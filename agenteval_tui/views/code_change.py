@@ -8,7 +8,7 @@ from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import about_dollars, count, dollars
 from agenteval_tui.core.phrasing import abridged
-from agenteval_tui.runs.change.model import CodeChange, NotBuilt, RunChange
+from agenteval_tui.runs.change.model import CodeChange, NotBuilt, RunChange, Watching
 from agenteval_tui.views.model import Text
 
 _CODE = "The agents' code, their tools, hooks, services and probes run for real."
@@ -112,6 +112,14 @@ def run_text(change: RunChange, repetitions: int = 1) -> Text:
     if change.after and change.effect != "unchanged":
         spans.append((f"  {short_id(change.before)} → {short_id(change.after)}", "dim"))
     return tuple(spans)
+
+
+def unrecorded_tools_text(watching: Watching) -> str:
+    """Of which agents all tools run, although the recordings were to answer for them."""
+    return (
+        f"The recordings of {', '.join(watching.real_tools)} have no calls of MCP servers, so these tools run for "
+        "real. `agenteval docs record` says how to record them."
+    )
 
 
 def real_tools_text(change: CodeChange) -> str:

@@ -160,6 +160,8 @@ def test_tools_that_ran_for_real_are_named() -> None:
         controller(WATCHING, Checked(change=acted))
     )
     assert "ran for real" not in lines(controller(*EVENTS))
+    unrecorded = replace(WATCHING, real_tools=("bot",))
+    assert "The recordings of bot have no calls of MCP servers" in lines(controller(unrecorded, *EVENTS[1:]))
 
 
 def test_nothing_changed_says_what_to_do() -> None:
@@ -250,9 +252,9 @@ async def test_a_save_shows_what_changed_and_both_runs(project: tuple[Path, Path
         await pilot.press("R")
         await until(pilot, lambda: "1 recorded run, 0 failed" in text_of(app))
         await pilot.press("t")
-        await until(pilot, lambda: "tools as recorded" in text_of(app) and "1 unchanged" in text_of(app))
+        await until(pilot, lambda: "with recorded tools" in text_of(app) and "1 unchanged" in text_of(app))
         await pilot.press("t")
-        await until(pilot, lambda: "tools as recorded" not in text_of(app) and "1 unchanged" in text_of(app))
+        await until(pilot, lambda: "with recorded tools" not in text_of(app) and "1 unchanged" in text_of(app))
         await pilot.press("S")
         await until(pilot, lambda: "This is not watched any more." in text_of(app))
 

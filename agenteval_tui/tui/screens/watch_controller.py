@@ -26,7 +26,7 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
 from agenteval_tui.tui.styled_text import Cell, Line, empty_state, indented, labelled, paragraph
-from agenteval_tui.views.code_change import EFFECTS, not_built_text, real_tools_text, what_runs
+from agenteval_tui.views.code_change import EFFECTS, not_built_text, real_tools_text, unrecorded_tools_text, what_runs
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."
 
@@ -162,8 +162,9 @@ class WatchController:
         right = ""
         if watching is not None:
             right = f"{count(watching.recorded, 'recorded run')}, {watching.failing:,} failed"
-        tools = (", tools as recorded", "accent") if request.recorded_tools else ("", "")
-        return ((f"Watch {request.title}", "bold"), tools), ((right, "dim"),)
+        if request.recorded_tools:
+            return (("Watch ", "bold"), ("with recorded tools ", "accent"), (request.title, "bold")), ((right, "dim"),)
+        return ((f"Watch {request.title}", "bold"),), ((right, "dim"),)
 
     def lines(self, width: int) -> list[Line]:
         """What the last save changed, above the list."""
@@ -186,6 +187,8 @@ class WatchController:
             have = "has" if missing == 1 else "have"
             words = f"{count(missing, 'run')} of the plan {have} no recording: run them for real first."
             lines += paragraph(words, width, "review")
+        if self.watching is not None and self.watching.real_tools:
+            lines += paragraph(unrecorded_tools_text(self.watching), width, "review")
         if self.not_built is not None:
             lines += paragraph(not_built_text(self.not_built, self.folder), width, "review")
         for file in self.ignored:
