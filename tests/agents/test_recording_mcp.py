@@ -328,6 +328,8 @@ def test_the_address_comes_in_a_variable_or_in_path() -> None:
     assert made["PATH"] == "/bin:/agenteval-recording/4711/5ec"
     assert mcp_address(made) == mcp_address({"PATH": made["PATH"]}) == f"{base}/mcp"
     assert mcp_address({"PATH": "/bin"}) == mcp_address({"AGENTEVAL_MCP_RECORDING": "http://far/x"}) == ""
+    assert mcp_address({"AGENTEVAL_MCP_RECORDING": "http://127.0.0.1:80@far/x"}) == ""
+    assert mcp_address({"PATH": "/bin:/agenteval-recording/80@far/x"}) == ""
 
 
 def test_a_configurations_servers_are_behind_shims_in_a_copy(tmp_path: Path) -> None:

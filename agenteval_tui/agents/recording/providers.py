@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
@@ -48,6 +49,8 @@ PROVIDERS = (
 _NO_PROXY = ("NO_PROXY", "no_proxy")
 _HOST = "127.0.0.1"
 _LOOPBACK = f"{_HOST},localhost"
+# With a port: what follows `http://127.0.0.1:` may else be a password, and the host behind it.
+_OF_THIS_MACHINE = re.compile(r"http://127\.0\.0\.1:\d+/\S*")
 MCP = "mcp"
 """The path below a run's address at which the shims of MCP servers tell what they see."""
 MCP_VARIABLE = "AGENTEVAL_MCP_RECORDING"
@@ -171,13 +174,11 @@ def _startup(env: Mapping[str, str]) -> dict[str, str]:
 
 def mcp_address(env: Mapping[str, str]) -> str:
     """Where the shim of an MCP server tells what it sees; "" where nothing is recorded."""
+    folders = (folder for folder in env.get("PATH", "").split(os.pathsep) if folder.startswith(_FOLDER))
+    in_path = (f"http://{_HOST}:{folder.removeprefix(_FOLDER)}/{MCP}" for folder in folders)
+    address = env.get(MCP_VARIABLE) or next(in_path, "")
     # Whoever sets the variable decides where a program's calls are told: only this machine may be that.
-    if address := env.get(MCP_VARIABLE):
-        return address if address.startswith(f"http://{_HOST}:") else ""
-    for folder in env.get("PATH", "").split(os.pathsep):
-        if folder.startswith(_FOLDER):
-            return f"http://{_HOST}:{folder.removeprefix(_FOLDER)}/{MCP}"
-    return ""
+    return address if _OF_THIS_MACHINE.fullmatch(address) else ""
 
 
 def _path(base: str, env: Mapping[str, str]) -> dict[str, str]:
