@@ -41,6 +41,11 @@ class TestKey(Struct, frozen=True):
     row_key: str = ""
 
 
+def key_of(row: RunRow) -> TestKey:
+    """The test that a run is a repetition of."""
+    return TestKey(row.suite_key, row.test_id, row.variation, row.row, row.row_key)
+
+
 class RateFigures(Document, frozen=True, kw_only=True):
     """How often runs passed, and what they took."""
 
@@ -95,10 +100,11 @@ class OverallFigures(RateFigures, frozen=True, kw_only=True):
 
 
 class ExecutionFigures(Struct, frozen=True):
-    """The tests of an execution in the order of its plan, and their sum."""
+    """The tests of an execution in the order of its plan, and their sum. `keys`: which test each of them is."""
 
     tests: tuple[TestFigures, ...]
     overall: OverallFigures
+    keys: tuple[TestKey, ...] = ()
 
 
 def execution_stats(
@@ -122,11 +128,11 @@ def execution_stats(
     to stop.
     `imported`: the execution was imported, and its skipped runs are not graded yet.
     """
-    groups = grouped((TestKey(row.suite_key, row.test_id, row.variation, row.row, row.row_key), row) for row in rows)
+    groups = grouped((key_of(row), row) for row in rows)
     ids = _ids(list(groups))
     tests = tuple([_of_test(ids[key], key, runs, count_errors, steps or {}, imported) for key, runs in groups.items()])
     every = [row for runs in groups.values() for row in runs]
-    return ExecutionFigures(tests, _overall(tests, every, steps or {}))
+    return ExecutionFigures(tests, _overall(tests, every, steps or {}), tuple(groups))
 
 
 def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:

@@ -16,6 +16,7 @@ from attacks import ATTACKS
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import dollars, percent
 from agenteval_tui.formats.exporters.github import MOST, annotation_lines, command, summary_md
 from agenteval_tui.formats.exporters.report_figures import report_figures, seconds
@@ -24,6 +25,8 @@ from agenteval_tui.formats.exporters.report_md import report_md
 from agenteval_tui.formats.exporters.results_csv import results_csv
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
+from agenteval_tui.history import quarantines
+from agenteval_tui.history.quarantines import Quarantine
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
@@ -293,3 +296,23 @@ def test_an_execution_that_did_nothing_has_a_report(store: Store) -> None:
     assert "No run was decided. The execution was stopped: the cost reached 1 USD." in report_md(store, execution)
     assert "No run was decided." in report_html(store, execution)
     assert report_figures(store, execution).bad_runs == []
+
+
+def test_two_suites_of_one_name_keep_what_is_known_of_their_tests(store: Store) -> None:
+    suites = ("/a/smoke.suite.yaml", "/b/smoke.suite.yaml")
+    answer = Transcript((Message("user", "q"), Message("assistant", "a")), final_output="a")
+    runs = []
+    ends = [(suites[0], "passed")] * 4 + [(suites[1], "failed"), (suites[1], "needs_review")]
+    for number, (key, outcome) in enumerate(ends):
+        planned = PlannedRun(f"RUN-{number}", "EXEC-1", number, key, "smoke", "greeting", "Greets", repetition=number)
+        runs.append((planned, RunEnded(planned.id, outcome, 1.0, 1_000, 1.0, 1, answer, ())))
+    options = {"gates": {key: {"greeting": 0.8} for key in suites}}
+    store.import_runs(
+        ExecutionRecord("EXEC-1", "smoke", "run", "a", suites, started_ms=1_000, options=options), iter(runs)
+    )
+    tests = report_figures(store, store.execution("EXEC-1")).tests
+    assert [(test.gate, test.waiting) for test in tests] == [("gate 80 % reached", 0), ("gate 80 % missed", 1)]
+    quarantines.put(store, Quarantine(suites[0], "greeting", now_ms() + 10**6)).result()
+    held, other = report_figures(store, store.execution("EXEC-1")).tests
+    assert held.quarantine
+    assert (held.gate, other.gate, other.quarantine) == ("", "gate 80 % missed", "")

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
-from agenteval_tui.analysis.summary import ExecutionFigures, TestFigures, execution_stats
+from agenteval_tui.analysis.summary import ExecutionFigures, TestFigures, TestKey, execution_stats, key_of
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.core import numbers
 from agenteval_tui.core.document import extended
@@ -260,9 +260,8 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
             others.append(Figure("Simulated users: cost", numbers.dollars(users.cost)))
     gating = gating_now(store, runs)
     gates = gates_now(store, execution, runs, gating)
-    gates_said = _gates_by_test(gates)
-    notes = {(run.suite_name, run.test_id): held_text(gating.of_run(run)) for run in runs}
-    ends = Counter((run.suite_name, run.test_id, run.variation, run.row, run.row_key, run.status) for run in runs)
+    # By the keys of their suites: two files may give theirs one name, and their tests one id.
+    ends = Counter((key_of(run), run.status) for run in runs)
     figures = [*_metrics(execution, runs, stats, gating), *others]
     if missing := checks_not_made(runs):
         figures.append(Figure("Checks that could not run", f"{missing:,}", missing, "count"))
@@ -279,7 +278,7 @@ def report_figures(store: Store, execution: ExecutionRow) -> ReportFigures:
         execution=execution,
         runs=runs,
         metrics=tuple((figure.name, figure.text) for figure in figures),
-        tests=tuple(_test(test, notes, gates_said, ends) for test in stats.tests),
+        tests=tuple(_test(test, key, gating, gates, ends) for test, key in zip(stats.tests, stats.keys, strict=True)),
         against=against,
         compared=_compared(store, execution, against, figures) if against is not None else (),
         gating=gating,
@@ -412,33 +411,18 @@ def _metrics(
     return figures
 
 
-def _gates_by_test(gates: TestGates) -> dict[tuple[str, str, str], str]:
-    """By suite's name, test and variation: `gate 80 % missed`."""
-    return {
-        (
-            verdict.suite_name,
-            verdict.test_id,
-            verdict.variation,
-        ): f"{gate_text(verdict.gate.pass_rate)} {verdict.outcome}"
-        for verdict in gates.verdicts
-    }
-
-
 def _test(
-    line: TestFigures,
-    notes: Mapping[tuple[str, str], str],
-    gates: Mapping[tuple[str, str, str], str],
-    ends: Mapping[tuple[str, str, str, int, str, str], int],
+    line: TestFigures, key: TestKey, gating: GatedRuns, gates: TestGates, ends: Mapping[tuple[TestKey, str], int]
 ) -> TestLine:
-    which = (line.suite, line.test, line.variation, line.row, line.row_key)
+    verdict = gates.by_test.get((key.suite_key, key.test_id, key.variation))
     return extended(
         TestLine,
         line,
         p50_ms=line.latency_ms.p50,
-        quarantine=notes.get((line.suite, line.test), ""),
-        gate=gates.get((line.suite, line.test, line.variation), ""),
-        waiting=ends.get((*which, "needs_review"), 0),
-        not_run=sum(ends.get((*which, status), 0) for status in _NOT_RUN),
+        quarantine=held_text(gating.held.get((key.suite_key, key.test_id), ())),
+        gate="" if verdict is None else f"{gate_text(verdict.gate.pass_rate)} {verdict.outcome}",
+        waiting=ends.get((key, "needs_review"), 0),
+        not_run=sum(ends.get((key, status), 0) for status in _NOT_RUN),
     )
 
 
