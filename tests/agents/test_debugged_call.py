@@ -52,6 +52,13 @@ def test_what_a_tool_gave_is_shown(tmp_path: Path) -> None:
     assert [line for line in lines if line] == ["I look.", '-> find {"q": "socks"}', "<- 3 pairs", "There are 3."]
 
 
+def test_what_is_told_again_is_not_taken_for_more(tmp_path: Path) -> None:
+    events = [{"type": "text", "text": "There are 3."}, {"type": "restart"}, {"type": "text", "text": "There are 4."}]
+    (tmp_path / "bot.py").write_text(f"def agent(prompt):\n    yield from {events}\n", "utf-8")
+    lines = [line for line in shown(tmp_path, "bot:agent").split("\n") if line]
+    assert lines == ["There are 3.", "-- the whole conversation, as it is in the end:", "There are 4."]
+
+
 AGENTS = """
 from agents import Agent, ModelResponse, Usage, function_tool, set_tracing_disabled
 from agents.models.interface import Model

@@ -129,6 +129,9 @@ def _show(event: dict[str, Any]) -> None:
         sys.stdout.write("\n" + str(event.get("message")) + "\n")
     elif kind == "message_end":
         sys.stdout.write("\n")
+    elif kind == "restart":
+        # What was streamed was not what came out.
+        sys.stdout.write("\n-- the whole conversation, as it is in the end:\n")
     sys.stdout.flush()
 
 
