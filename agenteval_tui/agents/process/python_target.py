@@ -7,7 +7,7 @@ beside a suite that lies in a package: with its folder as the first place, its m
 """
 
 # pathlib takes longer to load than all else.
-# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119
+# ruff: noqa: PTH100, PTH112, PTH113, PTH118, PTH119, PTH120
 from __future__ import annotations
 
 import ast
@@ -19,6 +19,8 @@ import sys
 import types
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+from . import python_django as django
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -84,7 +86,21 @@ def imported_name(target: str, folder: str) -> str:
 
 
 def load(target: str, folder: str) -> ModuleType:
-    """Import the module. Raises what the import raises, and `WrongTarget` if there is no such file."""
+    """Import the module; of a Django project, make that ready for it. Raises what the import raises, and `WrongTarget`
+    if there is no such file."""
+    place = split(within(target, folder))[0]
+    home = os.path.join(folder, os.path.dirname(place)) if place.endswith(".py") else folder
+    try:
+        module = _load(target, folder)
+    except Exception as error:
+        if not django.is_unready(error) or not django.set_up(home):
+            raise
+        module = _load(target, folder)
+    django.set_up(home)
+    return module
+
+
+def _load(target: str, folder: str) -> ModuleType:
     place = split(within(target, folder))[0]
     if not place.endswith(".py"):
         return importlib.import_module(place)
