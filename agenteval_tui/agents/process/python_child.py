@@ -332,7 +332,7 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     tracked = effects.tracked
     # Modules may read variables when they are imported.
     os.environ.update(request.get("env") or {})
-    _sibling("python_added_variables").hide()
+    _sibling("python_hidden_variables").hide()
     _sibling("python_http_clients").begin_network()
     # A level lives through many saves of the project's files.
     _sibling("python_imports").keep_no_young_bytecode()

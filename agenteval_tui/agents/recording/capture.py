@@ -39,7 +39,7 @@ from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.options import CassetteOptions, cassette_options
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.recording.protocols import used_by
-from agenteval_tui.agents.recording.providers import environment, upstreams
+from agenteval_tui.agents.recording.providers import environment, hiding, upstreams
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Cost, Session
 from agenteval_tui.core.directories import config_dir
@@ -249,7 +249,10 @@ class CapturingAgent:
         env = self._setup.env_with(config)
         before = config.get("env") or {}
         address = proxy.open(session)
-        config["env"] = {**before, **environment(address, upstreams(env), env)}
+        variables = environment(address, upstreams(env), env)
+        # A cassette answers programs that read their server's address on machines where it is not set, too.
+        hidden = hiding(variables, env) if self._options is None else {}
+        config["env"] = {**before, **variables, **hidden}
         if "reuse" in config:
             config["reuse"] = False  # a process keeps the address that it was started with
         # A Python agent is forked from a process that has started already: no variable of its startup reaches it.

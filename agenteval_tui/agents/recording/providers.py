@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from agenteval_tui.agents.process.python_added_variables import VARIABLE as ADDED_VARIABLE
+from agenteval_tui.agents.process.python_hidden_variables import VARIABLE as HIDDEN_VARIABLE
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import listed
 
@@ -127,10 +127,19 @@ def environment(base: str, addresses: Mapping[str, str], env: Mapping[str, str])
         if provider.name in addresses
         for name in provider.variables
     }
-    # Anthropic's own agent, which Python programs start with an environment that they make, is led only by these.
-    added = [name for name in variables if not env.get(name, "").strip() and not name.startswith("ANTHROPIC_")]
-    hidden = {ADDED_VARIABLE: " ".join(dict.fromkeys((*env.get(ADDED_VARIABLE, "").split(), *added)))}
-    return {**variables, **hidden, **client_startup(base, env), **to_shims(base, env), **past_proxies(env)}
+    return {**variables, **client_startup(base, env), **to_shims(base, env), **past_proxies(env)}
+
+
+def hiding(variables: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    """The variable that hides from a Python program which of its `environment` it has not set itself."""
+    # Anthropic's own agent, which Python programs start with an environment that they make, is led only by its own.
+    names = [
+        name
+        for provider in PROVIDERS
+        for name in provider.variables
+        if name in variables and not env.get(name, "").strip() and provider.name != "anthropic"
+    ]
+    return {HIDDEN_VARIABLE: " ".join(dict.fromkeys((*env.get(HIDDEN_VARIABLE, "").split(), *names)))}
 
 
 def to_shims(base: str, env: Mapping[str, str]) -> dict[str, str]:

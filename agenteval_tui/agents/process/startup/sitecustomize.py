@@ -92,8 +92,8 @@ def _import_the_next() -> None:
 
 if __name__ == "sitecustomize":
     if "AGENTEVAL_PROXY" in os.environ:
-        if "AGENTEVAL_ADDED" in os.environ:
-            _load("added_variables").hide()
+        if "AGENTEVAL_HIDDEN" in os.environ:
+            _load("hidden_variables").hide()
         first: Any = _FirstClient(os.environ["AGENTEVAL_PROXY"])
         sys.meta_path.insert(0, first)
         for name in _CLIENTS:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-VARIABLE = "AGENTEVAL_ADDED"
+VARIABLE = "AGENTEVAL_HIDDEN"
 """The variable with the names of the others."""
 
 
