@@ -99,6 +99,7 @@ def _around(value: object, other: object, width: int = 24) -> tuple[str, str]:
     # Prompts of thousands of characters often differ in a word.
     if not isinstance(value, str) or not isinstance(other, str):
         return shown(value), shown(other)
+    # The same start for both: then they differ at the same place.
     start = max(0, common_start(value, other) - width)
     if max(len(value), len(other)) <= 2 * width + 10 or start == 0:
         return quoted(value), quoted(other)

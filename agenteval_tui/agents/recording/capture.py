@@ -85,6 +85,7 @@ class CapturingAgent:
         self._proxy: Proxy | None = None
         self._recorded: CassetteIndex | None = None
         self._cost: Cost | None = None
+        # Runs of an agent start beside each other: the first one starts the proxy for all.
         self._starting = asyncio.Lock()
         self._alone = asyncio.Lock()
         self._sessions: dict[str, Session] = {}
@@ -115,6 +116,7 @@ class CapturingAgent:
             stack.push_async_callback(events.aclose)
             try:
                 async for event in events:
+                    # Kept back: they count only where no request was seen. What was, says exactly what was paid.
                     if isinstance(event, UsageReported):
                         usage.append(event)
                     elif isinstance(event, Done | Failed):
@@ -217,6 +219,7 @@ class CapturingAgent:
     def _session(self, request: AgentRequest) -> Session:
         """That of the run: a new one in each attempt, the same in all turns."""
         known = self._sessions.get(request.run)
+        # The first turn again is another attempt: the recording answers it from its beginning.
         if known is not None and request.turn > 1:
             return known
         name = f"{request.test_id}#{request.repetition}"
@@ -316,6 +319,7 @@ class CapturingAgent:
             self._told[request.run] = len(exchanges)
         if self._records:
             ended = [exchange for _, exchange in session.ended(start)]
+            # An error of the network is none of the model's answers: it would be replayed for ever.
             self._new += [exchange for exchange in ended if exchange.live and not exchange.answer.error]
         return new
 

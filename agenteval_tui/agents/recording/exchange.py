@@ -180,6 +180,7 @@ def from_json(value: Any) -> Exchange:
     if not kind.isprintable():
         raise ValueError("`type` of an answer is a content type, without line breaks")
     times = reply.get("at_ms", [])
+    # A pause of years, which a replay would keep, is a slip.
     if not isinstance(times, list) or not all(type(time) is int and 0 <= time <= _LONGEST_MS for time in times):
         raise ValueError("`at_ms` of an answer is a list of milliseconds, of a day at most")
     stream = reply.get("stream")

@@ -40,6 +40,7 @@ def journals_of(path: Path) -> Journals:
                 if _is_running(file.fileno()):
                     running += 1
                     continue
+                # The last line may be cut off in the middle of a character.
                 exchanges += left_in(file.read().decode("utf-8", "replace"))
                 stale.append(journal)
         except FileNotFoundError:

@@ -19,6 +19,7 @@ async def transcripts(session: Session) -> AsyncIterator[Transcript]:
     """The transcript after each change: a new request, or a new answer. It does not end."""
     while True:
         await session.news.wait()
+        # Before the look: what comes meanwhile wakes the next one.
         session.news.clear()
         began = time.perf_counter()
         transcript = transcript_of(session.exchanges())

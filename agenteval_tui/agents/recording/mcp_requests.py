@@ -94,6 +94,7 @@ def question_of(server: str, method: str, params: Any) -> Question:
     if method == "initialize":
         # The names and versions of clients change, and answers do not depend on them.
         arguments = {}
+    # The first part of the path is the server's name (`server_of`), also of one such as `@scope/server`.
     path = f"{PREFIX}{server.replace('/', '-')}"
     if method == CALL:
         path = f"{path}/{arguments.pop('name', '')}"
@@ -155,6 +156,7 @@ def _continued(
     """Which of the calls that wait for input a request continues: by the state that the client sends back; else one
     of equal arguments, best that which asked for this input, and the one that waits longest."""
     of_tool = [(entry, tool) for entry, tool in waiting if (tool.server, tool.name) == (again.server, again.name)]
+    # A server may ask several calls of a tool for input at once: only the state tells them apart for sure.
     state = body.get("requestState")
     if state is not None:
         by_state = [entry for entry, _ in of_tool if entry[1].get("requestState") == state]

@@ -133,6 +133,7 @@ class Playback:
         same = (
             exchange.question for exchange in reversed(self._index.exchanges) if exchange.question.path == question.path
         )
+        # The newest message says which turn it is. The nearest text may be that of another one.
         recorded = next(
             (
                 candidate

@@ -89,6 +89,7 @@ def read_reply(question: Question, answer: Answer) -> Reply:
         return Reply(error=f"HTTP {answer.status}: {_said(answer)}".rstrip(": "))
     reply, error = _REPLIES[_protocol(question)](), ""
     message = ReplyMessage(reply)
+    # As a client of ours reads it, event by event: a stream may say an error in its middle.
     try:
         for event in _read(reply, answer):
             message.take(event)
@@ -119,6 +120,7 @@ def used_by(question: Question, answer: Answer) -> tuple[str, Usage] | None:
         return None
     body = question.body if isinstance(question.body, Mapping) else {}
     request = read_request(question)
+    # What the answer says comes first: it names the version that a name such as `gpt-4o` stood for.
     named = request.model if request is not None else str(body.get("model") or "") or model_in_path(question.path)
     if _protocol(question):
         reply = read_reply(question, answer)
@@ -164,6 +166,7 @@ def without_system(question: Question) -> object:
         for key, value in body.items()
         if key not in ("system", "instructions", "systemInstruction", "system_instruction")
     }
+    # Chat Completions and Responses have the prompt among the messages, the others beside them.
     for key in ("messages", "input"):
         if isinstance(rest.get(key), list):
             rest[key] = [

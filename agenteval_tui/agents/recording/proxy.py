@@ -156,6 +156,7 @@ class Proxy:
         # Before anything of the request is kept.
         session.know(sent_keys(headers, dict(query)))
         kind = headers.get("content-type", "")
+        # Clients differ in a slash at the end: it is one endpoint.
         question = Question(
             request.method,
             path.rstrip("/"),
@@ -173,6 +174,7 @@ class Proxy:
                 session.has_stepped_aside = open_exchange.unreached = True
                 await _step_aside(client)
                 return
+            # The client says which server the program's code names (`python_http_clients`).
             address = (server or self._upstreams[provider.name]) + behind + (f"?{target.query}" if target.query else "")
             sent = [(name, value) for name, value in request.sent if name.decode("latin-1").lower() not in _NOT_SENT]
             pieces = _Pieces(session.news.set, lambda: session.tell(open_exchange))

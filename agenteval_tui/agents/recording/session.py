@@ -118,9 +118,9 @@ class Session:
     def know(self, keys: Iterable[str]) -> None:
         """Hide these keys, which a request contained."""
         new = set(keys) - self._keys
+        # As a rule, each request has the same key. With a new redactor, all exchanges are cleaned again (`_clean`).
         if new:
             self._keys |= new
-            # A new one, so that exchanges that were cleaned before are cleaned again (`_clean`).
             self._redactor = KeyRedactor(self._keys)
 
     def miss(self, server: str, messages: int) -> None:
@@ -193,6 +193,7 @@ class Session:
                 answer = await asyncio.to_thread(self._answers.answer, self._redactor.question(exchange.question))
             if not isinstance(answer, Miss):
                 exchange.answered(answer, live=False)
+                # Calls of tools are no answers of a model, which is what a step of a run is.
                 self._stands -= not tool
                 return answer
             if self.missed_at is None:
