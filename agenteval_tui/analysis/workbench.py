@@ -35,7 +35,6 @@ from agenteval_tui.runs.stored_answers import stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import SETUP, Transcript
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places
-from agenteval_tui.uxon.serialize import to_text
 
 POOL_LIMIT = 2_000
 CACHE_CHARACTERS = 32_000_000
@@ -469,21 +468,13 @@ def _from_store(store: Store, stored: tuple[CriterionResult, ...], run: RunRow) 
                 # The version may be stored under the name of another test's criterion of the same content.
                 spec = replace(spec, name=result.criterion, weight=result.weight, severity=result.severity)
             derived = result is not None and result.derived
-            criteria.append(WorkCriterion(spec, config_text(spec), None, derived=derived))
+            criteria.append(WorkCriterion(spec, spec.config_text, None, derived=derived))
     return tuple(criteria)
 
 
 def _stored_hashes(stored: tuple[CriterionResult, ...], run: RunRow) -> tuple[str, ...]:
     """The versions of the run's criteria. What was planned counts: a run that ended in an error has no results."""
     return run.criteria or tuple(result.criterion_hash for result in stored)
-
-
-def config_text(spec: CriterionSpec) -> str:
-    """A criterion's config as the editor shows it."""
-    if isinstance(spec.config, str):
-        return spec.config
-
-    return to_text(spec.config)
 
 
 # The smallest relaxations of a failing criterion, and what each would do to the stored runs

@@ -104,7 +104,7 @@ class KeyRedactor(TranscriptRedactor):
         if isinstance(value, list):
             return [self._walk(item, data=data) for item in value]
         if isinstance(value, Mapping):
-            # In a model's or a tool's words, a name such as `token` is an argument's: only what looks like a key is one.
+            # In a model's or a tool's words, a name such as `token` is that of an argument, and no key by its name.
             named = without_keys_in(value)
             return {
                 self.text(str(key)): STAND_IN

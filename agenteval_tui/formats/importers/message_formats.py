@@ -757,7 +757,9 @@ class _Parts:
         arguments = _first(part, "arguments", "input", "args", "parameters", "tool_kwargs")
         name = _first(part, "name", "toolName", "tool_name")
         self.called.add(str(call_id))
-        self._draft.calls.append({"id": call_id, "function": {"name": _name(name), "arguments": arguments}})
+        self._draft.calls.append(
+            {"id": call_id, "function": {"name": name if isinstance(name, str) else "", "arguments": arguments}}
+        )
 
     def _answer(self, part: Mapping[str, Any], *, failed: bool = False) -> None:
         value = _first(part, "response", "result", "output", "error", "errorText", "content")
@@ -853,10 +855,6 @@ def _result_text(result: Any) -> str:
             for block in result
         )
     return content_text(result)
-
-
-def _name(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _first(part: Mapping[str, Any], *keys: str) -> object:
