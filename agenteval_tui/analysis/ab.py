@@ -143,6 +143,7 @@ def compare_arms(
     rates = [_rates(cases, count_errors) for cases in by_case]
     shared = [case for case in rates[0] if case in rates[1]]
     differences = [rates[1][case] - rates[0][case] for case in shared]
+    # McNemar's test takes pairs of single runs: where a case was repeated, its runs are not independent.
     pairs, single = _pairs(by_case, shared, count_errors)
     alone = _counts_of_one_case(by_case, shared, count_errors)
     test, p_value, interval = "mcnemar" if single else "sign-flip", None, None

@@ -126,6 +126,7 @@ def costs_of(rows: Sequence[CostRow], runs: Sequence[RunRow]) -> Costs:
     agents = [row for row in rows if row.kind == "agent"]
     judges = [row for row in rows if row.kind == "judge"]
     users = [row for row in rows if row.kind == "user"]
+    # What came from the history was paid for by another execution.
     paid = [run for run in runs if run.cost is not None and not run.cached]
     read = [run for run in runs if (run.input_tokens, run.output_tokens) != (None, None) and not run.cached]
     tests: dict[tuple[str, str], CostRow] = {}

@@ -213,6 +213,7 @@ def tree_of(ways: Iterable[Trajectory]) -> Tree:
     """The ways as a tree. Within a node the runs that passed come first, in the order in which they were given."""
     trajectories = list(ways)
     root = Node(Action("start", ("start",)), 0)
+    # A node's first run then is one that passed, and its last one that failed, if there are such (`representatives`).
     for way in sorted(trajectories, key=lambda trajectory: not trajectory.passed):
         node = root
         _count(node, way)

@@ -83,6 +83,7 @@ def verdicts_of(store: Store, runs: Sequence[RunRow], criterion_hash: str) -> li
     checker = _checker(store, criterion_hash)
     if checker is None:
         return []
+    # By what was asked, and not by run: a reply that is kept with several runs is one draw of the judge.
     replies = store.replies_of([run.id for run in runs])
     by_questions: dict[frozenset[str], list[bool]] = {}
     by_id = {run.id: run for run in runs}
@@ -93,6 +94,7 @@ def verdicts_of(store: Store, runs: Sequence[RunRow], criterion_hash: str) -> li
             for number in range(min(max(map(len, by_question.values()), default=0), _REPLIES))
         ]
         decided = [verdict for verdict in verdicts if verdict is not None]
+        # The first of runs with equal questions: the others would count the same replies again.
         if decided:
             by_questions.setdefault(frozenset(by_question), decided)
     return list(by_questions.values())

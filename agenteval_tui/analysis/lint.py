@@ -108,6 +108,7 @@ def check_suite(
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
         problems.extend(surroundings_problems(loaded, suite))
         for test in suite.tests:
+            # Somebody may be typing: what is found in a text that has changed meanwhile is of no use.
             if not still_wanted():
                 return problems
             problems.extend(_test(loaded, suite, test, user_agents, datasets, diagnosed))
@@ -302,6 +303,7 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
             loaded, node, "gate-never-missed", message, "write the share of runs that must pass: 0.8", "warning"
         )
         return
+    # Repetitions that stop at another rate than the gate's may end before it is known whether the gate is reached.
     stop = test.stop or suite.defaults.stop
     if stop is not None and stop_threshold(stop, gate) != gate.pass_rate:
         threshold = stop_threshold(stop, gate)
@@ -335,6 +337,7 @@ def _templates(
             for template_problem in problems:
                 start, end = source.to_offset(template_problem.start), source.to_offset(template_problem.end)
                 yield loaded.problem(template_problem.code, start, end, template_problem.message, template_problem.fix)
+            # Rendered, it would only be refused for the same.
             continue
         if (error := diagnosed.refusal(real.text, variables, set(columns) - variables.keys())) is not None:
             yield loaded.problem("template", text.start, text.end, error.what, error.fix)
@@ -636,6 +639,7 @@ def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
             kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
             if kind in _COMPARES and metric.get(_COMPARES[kind]) is None:
                 names.add("expected_value")
+        # An expected value of the criterion's own hides that of the row, but may be made of the row's.
         if criterion.expected_value is not None:
             names.discard("expected_value")
             names |= needle_names(criterion.expected_value)
@@ -702,6 +706,7 @@ def _unknown(
         model = registry.metric(type_name)
     except AgentevalError:
         return None
+    # Of another metric, a property of that name is none, and the config's own check says so.
     if model.asks != ("chat" if key == "judge" else "embed"):
         return None
     try:

@@ -49,6 +49,7 @@ def detectable_unpaired(runs_a: int, runs_b: int, rate: float) -> float | None:
     """
     if runs_a < 1 or runs_b < 1 or rate <= 0:
         return None
+    # All tables are tried once for each pair of sizes, and their chances at each step of the bisection.
     if max(runs_a, runs_b) <= _EXACT_RUNS:
         rejected = _rejected(runs_a, runs_b)
         return _smallest(lambda drop: _power_tables(runs_a, runs_b, rate, rate - drop, rejected), rate)

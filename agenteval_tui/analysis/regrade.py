@@ -80,6 +80,7 @@ def rules_of_suites(
 
     def find(row: RunRow) -> CriteriaSource | None:
         candidates = by_id.get(row.test_id.casefold(), [])
+        # A run of one of these suites is of that one alone, also where its test is gone there.
         if row.suite_key in keys:
             candidates = [candidate for candidate in candidates if candidate[0].key == row.suite_key]
             return candidates[0][1] if candidates else None
@@ -177,6 +178,7 @@ def with_labels(store: Store, row: RunRow) -> str:
     "" when none asks a person, or nothing changed. The other results stay as they are.
     """
 
+    # Only what people decide is graded again: the others' criteria may be others today, and nobody asked for that.
     results, transcript = store.results(row.id), store.transcript(row.id)
     specs: dict[str, CriterionSpec] = {}
     for result in results:

@@ -210,6 +210,7 @@ def rate_over_rows(counts: Sequence[tuple[int, int]]) -> Interval:
         return wilson(passed, n)
     if _of_one_rate(decided):
         return _wilson_of_share(passed / n, len(decided))
+    # Rows of more runs weigh more here: it is the share of all runs that is estimated.
     error = cluster_robust_standard_error([[1.0] * count + [0.0] * (of - count) for count, of in decided])
     assert error is not None
     half = student_t_quantile(0.975, len(decided) - 1) * error

@@ -173,6 +173,7 @@ def _verdict(gate: Gate, runs: list[RunRow]) -> GateVerdict:
     rows = grouped(((run.row, run.row_key), run.status) for run in runs)
     whole = counted(run.status for run in runs)
     stopped = any(run.status == "skipped" for run in runs)
+    # The answers decided when to stop: any other interval would be too narrow.
     if stopped and len(rows) == 1:
         interval = confidence_sequence(whole.passed, whole.n)
     else:

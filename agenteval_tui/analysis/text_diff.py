@@ -74,6 +74,7 @@ def compare_words(left: str, right: str) -> tuple[tuple[Span, ...], tuple[Span, 
         len(word) for same, (start, end), _ in blocks if same for word, _ in words_left[start:end] if _WORD.match(word)
     )
     letters = max(sum(len(word) for word, _ in words if _WORD.match(word)) for words in (words_left, words_right))
+    # Single words in common are chance: marked texts of which every second word is marked can't be read.
     if common < letters * _LEAST_ALIKE:
         return _all_of(left), _all_of(right)
     blocks = _without_crumbs(blocks, [word for word, _ in words_left])

@@ -370,6 +370,7 @@ def _with_criteria(test: VarianceComponent, criteria: Sequence[VarianceComponent
 
 def _of_criteria(criteria: Sequence[VarianceComponent]) -> Whose:
     """The cause of a flaky test: the cause of its flaky criteria, or "both" if they have different ones."""
+    # One criterion of which it is not known may have all the blame.
     whose = {criterion.whose for criterion in criteria if criterion.flaky}
     if not whose or "unknown" in whose:
         return "unknown"

@@ -145,11 +145,13 @@ class Workbench:
         transcript = store.transcript(run.id)
         stored = store.results(run.id)
         loaded, note = _suite_of(run)
+        # The file first: an edit is of what is in it now, whatever graded the run then.
         criteria = _from_file(loaded, run) if loaded else ()
         if not criteria:
             criteria = _from_store(store, stored, run)
             if loaded is not None:
                 note = _not_in_file(loaded, run)
+        # What was derived belongs to its import: to try something on all runs takes a criterion that belongs to none.
         if all(criterion.derived for criterion in criteria):
             spec = CriterionSpec(name="scratch", prototype_class="TextResponse", config=SCRATCH_CONFIG)
             criteria = (*criteria, WorkCriterion(spec, SCRATCH_CONFIG, None, scratch=True))
@@ -534,6 +536,7 @@ def _count_flips(bench: Workbench, criterion: int, suggestions: Sequence[Suggest
 
     Flips are counted against the criterion as it is saved, as for any other edit.
     """
+    # Read once: labels don't change while suggestions are counted.
     labels = opinions(bench, criterion)
     for suggestion in suggestions:
         for impact in bench.impact(criterion, suggestion.relaxation.new_text):
