@@ -1,6 +1,6 @@
 """Whether the repetitions of a test vary, or step from one execution to the next.
 
-Runs of one execution that differ are chance: the test is flaky. If no execution has such a difference, and one of them
+Runs of one execution that differ are chance: the test is flaky. If no execution has such a difference, and one
 always passes and the next one always fails, something changed in between: a regression, which a quarantine would hide.
 Executions with a single run each only have their order: a single change of the outcome is a step, going back and forth
 is chance.

@@ -100,7 +100,7 @@ class OverallFigures(RateFigures, frozen=True, kw_only=True):
 
 
 class ExecutionFigures(Struct, frozen=True):
-    """The tests of an execution in the order of its plan, and their sum. `keys`: which test each of them is."""
+    """The tests of an execution in the order of its plan, and their sum. `keys`: which test each one is."""
 
     tests: tuple[TestFigures, ...]
     overall: OverallFigures

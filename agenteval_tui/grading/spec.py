@@ -100,7 +100,7 @@ class CriterionSpec(Struct, frozen=True, eq=False, dict=True):
 
 
 def metrics_in(config: object) -> list[Any]:
-    """The entries of a config's `metrics`, as they are written; [] where it has no list of them."""
+    """The entries of a config's `metrics`, as they are written; [] where that is not a list."""
     listed = config.get("metrics") if isinstance(config, Mapping) else None
     return listed if isinstance(listed, list) else []
 

@@ -42,7 +42,7 @@ def asks_in_words(command: object) -> bool:
 
 
 def argv_for(command: str | list[str], shell: bool, variables: Mapping[str, Any]) -> list[str]:
-    """The words of a command for one run: if `{{prompt}}` is in one of them, all are templates of `variables`. A word
+    """The words of a command for one run: if a word has `{{prompt}}`, all are templates of `variables`. A word
     stays one word, whatever is filled in. Raises `AgentevalError` where a template can't be filled."""
     words = argv_of(command, shell)
     if shell or not asks_in_words(command):

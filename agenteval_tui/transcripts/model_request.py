@@ -111,7 +111,7 @@ class RequestReference(Struct, frozen=True, omit_defaults=True, forbid_unknown_f
 class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_unknown_fields=True):
     """All requests of a run in the order of time. A conversation is sent again and again, so that each message, system
     prompt, list of tools and set of parameters is in a table, once. `lines`: the conversations that they belong to.
-    `unrecorded`: what was not recorded of them (`UNRECORDED`): it is empty there, and the model may have seen some."""
+    `unrecorded`: parts that were not recorded (`UNRECORDED`): they are empty, and the model may have seen them."""
 
     messages: Annotated[
         tuple[Mapping[str, Any], ...], Meta(description="as OpenAI has them, without system prompts; each once")

@@ -30,7 +30,7 @@ class OutputLine(Struct, frozen=True):
 
 
 def has_output(transcript: Transcript, record: AroundRecord = NOTHING) -> bool:
-    """Whether the agent's code, a hook or a service printed something, or one of them failed."""
+    """Whether the agent's code, a hook or a service printed something, or failed."""
     return bool(transcript.output or transcript.log or transcript.hooks or record.services or record.hooks)
 
 

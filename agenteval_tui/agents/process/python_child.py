@@ -377,7 +377,7 @@ def _importing(tracked: Any) -> Iterator[None]:
 
 
 def _note_temporary(effects: list[list[str]]) -> None:
-    """A temporary file of a package is no reason against forks; but it is removed at exit, so this process has to end
+    """A temporary file of a package does not prevent forks; but it is removed at exit, so this process has to end
     as Python does."""
     _temporary.extend(effect for effect in effects if effect[0].startswith("makes a temporary"))
 

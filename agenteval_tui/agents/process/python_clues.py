@@ -73,7 +73,7 @@ def _unreachable(chain: list[BaseException]) -> dict[str, Any]:
 
 
 def _empty_key(chain: list[BaseException], is_own: Callable[[str], bool]) -> dict[str, Any]:
-    """The variables for the key of a client whose header has none: "Bearer " is no header, so no request is sent."""
+    """The variables for the key of a client whose header has none: "Bearer " alone is refused, so nothing is sent."""
     frames = _frames(chain[-1])
     if type(chain[-1]).__name__ != "LocalProtocolError" or not frames:
         return {}

@@ -2,7 +2,7 @@
 that. Runs in the child: only the standard library.
 
 A tool that an agent's own code calls is none of these: only what a model asked for was recorded. One that LangGraph
-gives the state of the graph runs for real, as it may change where the graph goes on.
+gives the state of the graph runs for real, as it may choose the node that comes next.
 """
 
 from __future__ import annotations

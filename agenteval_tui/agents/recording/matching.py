@@ -87,7 +87,7 @@ class Matcher:
         return _all_differences(self.essence(recorded), self.essence(now))
 
     def body_differences(self, recorded: Question, now: Question) -> dict[str, Difference]:
-        """The same of the bodies alone, by the place ("": all of a body that is no object)."""
+        """The same of the bodies alone, by the place ("": all of a body that is not an object)."""
         differences = _differences(self.essence(recorded)["body"], self.essence(now)["body"], "", _is_same)
         return {difference.at: difference for difference in differences}
 
@@ -290,7 +290,7 @@ def _pattern_of(at: str) -> str:
 
 
 class _Items(list[object]):
-    """The messages of a conversation. `digest` is of all of them."""
+    """The messages of a conversation. `digest` is that of the whole."""
 
     digest = ""
 

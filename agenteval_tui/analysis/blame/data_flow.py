@@ -90,7 +90,7 @@ def has_value(text: str, value: str) -> bool:
 
 
 def _goes_on(last: str, beside: str) -> bool:
-    """Whether a word or number goes on behind its `last` character; `beside`: the two that follow it."""
+    """Whether a word or number continues behind its `last` character; `beside`: the two that follow it."""
     # "12" is not in "12.5", but it is in "12." at the end of a sentence.
     in_number = beside[:1] == "." and beside[1:].isdigit() and last.isdigit()
     return last.isalnum() and (beside[:1].isalnum() or in_number)

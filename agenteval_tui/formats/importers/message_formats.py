@@ -465,7 +465,7 @@ class _Draft:
         return not (self.texts or self.thoughts or self.calls)
 
     def add(self, part: Mapping[str, Any], kind: str, text: str | None) -> None:
-        """Add a part that is no call: its text, or a mark in the place of an image, a file, or what can't be read."""
+        """Add a part that is not a call: its text, or a mark in place of an image, a file, or what can't be read."""
         mark = f"[{kind or 'part'}]"
         attachment = attachment_of(part, mark)
         self.texts.append(mark if text is None or attachment is not None else text)

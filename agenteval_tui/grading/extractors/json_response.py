@@ -128,7 +128,7 @@ def _read(text: str) -> _Found:
 
 def _fenced(text: str) -> list[tuple[int, int]]:
     """The code of blocks that may hold JSON: those that say so first. Blocks as Markdown has them come before what
-    is between three backticks anywhere (```{"a": 1}``` in a line), which is never looked for inside of them."""
+    is between three backticks anywhere (```{"a": 1}``` in a line), which is never looked for inside a block."""
     if not any(fence in text for fence in ("```", "~~~")):
         return []
     blocks = list(islice(fenced_blocks(text), _BLOCKS))

@@ -201,7 +201,7 @@ class Tapes:
         return Playbacks(lambda: self.index(run) or CassetteIndex(Cassette()), lambda: self._others(run))
 
     def without_tools(self, runs: Iterable[RecordedRun]) -> tuple[str, ...]:
-        """The agents that are no functions of Python, and in whose newest recorded runs no MCP server was called."""
+        """The agents of other kinds than `python` in whose newest recorded runs no MCP server was called."""
         programs = [run for run in runs if run.plan.agent.config.get("kind") != "python"]
         by_agent = grouped((run.row.agent, run) for run in programs)
         tapes = {name: [self._tape(run.row) for run in own[:_LOOKED_AT]] for name, own in by_agent.items()}

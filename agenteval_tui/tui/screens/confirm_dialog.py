@@ -64,7 +64,7 @@ def ask_and_save(
     screen: FrameScreen, errors: Sequence[str], save: Callable[[], None], fix: Callable[[], None] | None
 ) -> None:
     """Save; where the suite can't run then, only if that is wanted. `errors`: what is wrong then, each in a sentence;
-    `fix` fixes the first of them, None if that is impossible."""
+    `fix` fixes the first one, None if that is impossible."""
     if not errors:
         save()
         return
