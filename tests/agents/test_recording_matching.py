@@ -468,6 +468,30 @@ def test_a_request_of_another_day_is_answered_whatever_dates_stay_in_its_prompt(
     assert isinstance(Playback(index).answer(asked("bye", system="Today.")), Miss)
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, {"messages": [{"role": "developer", "content": [{"type": "text", "text": "{}"}]}]}),
+        ("openai/v1/responses", {"instructions": "{}", "input": "hi"}),
+        ("openai/v1/responses", {"input": "{}"}),
+        ("anthropic/v1/messages", {"system": [{"type": "text", "text": "{}"}], "messages": []}),
+        ("gemini/v1beta/models/m:generateContent", {"systemInstruction": {"parts": [{"text": "{}"}]}, "contents": []}),
+        ("bedrock/model/m/converse", {"system": [{"text": "{}"}], "messages": []}),
+        ("ollama/api/generate", {"prompt": "{}"}),
+        ("openai/v1/completions", {"prompt": "{}"}),
+    ],
+)
+def test_a_clock_in_the_prompt_is_told_in_each_protocol(path: str, body: Any) -> None:
+    def on(day: date) -> Question:
+        text = json.dumps(body).replace("{}", f"Today is {day}. Be kind.")
+        return Question("POST", path, {}, json.loads(text))
+
+    today = date.today()
+    recorded_on = today - timedelta(days=9)
+    index = CassetteIndex(Cassette((Exchange(on(recorded_on), said("1")),)), recorded_on=recorded_on)
+    assert Playback(index).answer(on(today)) == said("1")
+
+
 def test_an_answer_is_one_of_the_same_recorded_run_and_in_its_order() -> None:
     twice = tuple(Exchange(asked("a"), said(f"{name} {n}"), name) for name in ("t#1", "t#2") for n in (1, 2))
     for start, name in enumerate(("t#1", "t#2", "t#1")):

@@ -36,7 +36,8 @@ _DATA = frozenset(
     ("arguments", "args", "input", "json", "response", "parameters", "input_schema", "json_schema", "schema")
 )
 _ORDER = (ANY, *PATTERNS)
-_SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
+# `prompt` is all that Ollama generates from, and older completions.
+_PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction", "prompt")
 _MESSAGE = re.compile(r"[^\[]*\[\d+\]")
 _EPOCH = re.compile(r"\b1\d{9}(?:\d{3}|\d{6}|\d{9}|\.\d+)?\b")
 _OF_MODELS = ("assistant", "model")
@@ -158,7 +159,7 @@ def without_clock(question: Question, *days: date) -> Question:
     # A clock may be of another time zone.
     near = {day + timedelta(days=offset) for day in days for offset in (-1, 0, 1)}
     without_now = partial(_without_now, days=near)
-    changed = {key: with_texts(part, without_now) if key in _SYSTEM else part for key, part in body.items()}
+    changed = {key: with_texts(part, without_now) if key in _PROMPTS else part for key, part in body.items()}
     for key in _CONVERSATION & body.keys():
         items = body[key]
         first = len(items) if isinstance(items, list) else 0
