@@ -151,7 +151,7 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
             name += f" [{key.variation}]"
         names[key] = name
     if len(set(names.values())) < len(keys):
-        suites = _suite_names({key.suite_key for key in keys})
+        suites = suite_ends({key.suite_key for key in keys})
         if len(suites) > 1:
             names = {key: f"{suites[key.suite_key]}: {name}" for key, name in names.items()}
     alike, by_name = set(names.values()), dict[str, TestKey]()
@@ -164,7 +164,7 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
     return {key: name for name, key in by_name.items()}
 
 
-def _suite_names(suites: Iterable[str]) -> dict[str, str]:
+def suite_ends(suites: Iterable[str]) -> dict[str, str]:
     """For each suite's key the end of it, from a folder on, that no other has."""
     parts = {suite: suite.split("/") for suite in suites}
     ends = Counter("/".join(each[-n:]) for each in parts.values() for n in range(1, len(each) + 1))

@@ -76,3 +76,22 @@ def test_the_recorded_report_is_valid_and_the_check_finds_what_is_not() -> None:
 @pytest.mark.parametrize("wrong", ["<testsuite/>", "<testsuites><testcase name='x'/></testsuites>", "<report/>"])
 def test_the_check_refuses(wrong: str) -> None:
     assert list(problems(ElementTree.fromstring(wrong)))
+
+
+def test_two_suites_of_one_name_have_cases_of_their_own(tmp_path: Path) -> None:
+    runs: list[Any] = []
+    for number, key in enumerate(("/p/a/smoke.suite.yaml", "/p/b/smoke.suite.yaml", "/p/b/other.suite.yaml")):
+        name = Path(key).name.partition(".")[0]
+        planned = PlannedRun(f"RUN-{number}", "EXEC-1", number, key, name, "greets", "Greets", agent="x")
+        transcript = Transcript(messages=(Message("assistant", "x"),), final_output="x")
+        runs.append((planned, RunEnded(planned.id, "failed", 0.0, 1_000, 4_000.0, 1, transcript, why="no")))
+    suites = tuple(planned.suite_key for planned, _ in runs)
+    with Store.open(tmp_path / "h.db") as store:
+        store.import_runs(ExecutionRecord("EXEC-1", "t", "run", "p", suites, 1), iter(runs))
+        root = ElementTree.fromstring(junit_xml(store, store.execution("EXEC-1")))
+    assert list(problems(root)) == []
+    assert [(case.get("classname"), case.get("name")) for case in root.iter("testcase")] == [
+        ("smoke (a/smoke.suite.yaml).greets", "Greets"),
+        ("smoke (b/smoke.suite.yaml).greets", "Greets"),
+        ("other.greets", "Greets"),
+    ]

@@ -13,6 +13,7 @@ from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
+from agenteval_tui.analysis.summary import suite_ends
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
@@ -47,7 +48,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     A failure in quarantine, or of a test that reached its gate, is `skipped`, with its explanation: the file's reader
     must not report a failure where the exit code does not. pytest writes its expected failures so.
     """
-    suites = grouped((row.suite_name, row) for row in store.runs_of_execution(execution.id))
+    suites = _by_suite(store.runs_of_execution(execution.id))
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"{MARK}: execution {html_comment_escape(execution.id)} -->"]
     every = [row for rows in suites.values() for row in rows]
     held = gating_now(store, every)
@@ -71,6 +72,7 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
                 _case(
                     store,
                     row,
+                    suite=name,
                     properties=[
                         *properties_of(causes.get(row.id, ()), decided),
                         *(_failed_hooks(store, row) if hooked else ()),
@@ -86,9 +88,23 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _by_suite(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
+    """The runs of each suite, by its name; with the end of its path if another suite has that name."""
+    keys = grouped((row.suite_name, row.suite_key) for row in rows)
+    ends = suite_ends({row.suite_key for row in rows})
+    # Readers of the file take two cases of one class and name for one test, and show the first.
+    names = {
+        (key, name): name if len({*listed}) == 1 else f"{name} ({ends[key]})"
+        for name, listed in keys.items()
+        for key in listed
+    }
+    return grouped((names[row.suite_key, row.suite_name], row) for row in rows)
+
+
 def _case(
     store: Store,
     row: RunRow,
+    suite: str,
     properties: Sequence[tuple[str, str]],
     held: GatedRuns,
     gates: TestGates,
@@ -99,7 +115,7 @@ def _case(
     name += f" row {row.row_label}" if row.row else ""
     name += f" #{row.repetition}" if row.repetition > 1 else ""
     attributes = {
-        "classname": f"{row.suite_name}.{row.test_id}",
+        "classname": f"{suite}.{row.test_id}",
         "name": name,
         "time": f"{(row.duration_ms or 0) / 1000:.3f}",
     }
