@@ -64,9 +64,13 @@ async def test_settings_that_the_environment_names_come_before_those_of_manage_p
     assert (await run_agent(config, "Hi")).transcript.final_output == "open Hi"
 
 
-async def test_an_error_of_its_settings_is_that_of_the_agent(run_agent: Run, tmp_path: Path) -> None:
-    project(tmp_path, IN_CALL)
+@pytest.mark.parametrize("bot", [AT_IMPORT, IN_CALL])
+async def test_an_error_of_its_settings_is_that_of_the_agent(run_agent: Run, tmp_path: Path, bot: str) -> None:
+    project(tmp_path, bot)
     (tmp_path / "shop" / "settings.py").write_text("KEYS = {}\nKEYS['shop']\n", "utf-8")
     ran = await run_agent({"kind": "python", "callable": "orders.bot:answer"}, "Hi")
     assert isinstance(ran.events[-1], Failed)
-    assert "KeyError: 'shop' (settings.py, line 2)" in ran.events[-1].error.message
+    error = ran.events[-1].error
+    assert "KeyError: 'shop' (settings.py, line 2)" in error.message
+    assert error.traceback is not None
+    assert [raised.type for raised in error.traceback.exceptions] == ["KeyError"]

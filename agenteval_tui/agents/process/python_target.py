@@ -90,13 +90,18 @@ def load(target: str, folder: str) -> ModuleType:
     if there is no such file."""
     place = split(within(target, folder))[0]
     home = os.path.join(folder, os.path.dirname(place)) if place.endswith(".py") else folder
+    unready: Exception | None = None
     try:
         module = _load(target, folder)
     except Exception as error:
-        if not django.is_unready(error) or not django.set_up(home):
+        if not django.is_unready(error):
             raise
-        module = _load(target, folder)
-    django.set_up(home)
+        unready = error
+    # Outside of `except`: what its settings raise has another cause.
+    if django.set_up(home) and unready is not None:
+        return _load(target, folder)
+    if unready is not None:
+        raise unready
     return module
 
 
