@@ -479,6 +479,14 @@ def answer(tone, prompt): return tone + "! " + prompt
         ran = await run_agent(python("mine:answer", settings={"question": "of the settings"}))
         assert ran.transcript.final_output == "asked hello"
 
+    @pytest.mark.parametrize("name", ["request", "prompt", "messages", "context", "test"])
+    async def test_what_a_class_does_not_need_is_of_its_own(self, run_agent: Run, tmp_path: Path, name: str) -> None:
+        text = f"class Bot:\n    def __init__(self, *, {name}=None, **more): self.mine, self.model = {name}, 'm'\n"
+        (tmp_path / "bot.py").write_text(
+            f"{text}    def run(self, message): return f'{{message}} {{self.mine}}'\n", "utf-8"
+        )
+        assert (await run_agent(python("bot:Bot"), "Hi")).transcript.final_output == "Hi None"
+
     async def test_without_them_it_is_no_factory(self, run_agent: Run, tmp_path: Path) -> None:
         (tmp_path / "mine.py").write_text("def make(tone): return 'asked ' + tone\n", encoding="utf-8")
         ran = await run_agent(python("mine:make", settings={"size": 1}))

@@ -144,7 +144,9 @@ def is_factory(target: object, settings: Any = ()) -> bool:
         asks = parameter.name in (*answers.OFFERED, *answers.PROMPTS)
         if parameter.name in settings and parameter.kind is not parameter.POSITIONAL_ONLY and not asks:
             continue
-        if parameter.default is parameter.empty or parameter.name in (*answers.OFFERED, "request", *answers.PROMPTS):
+        # What a class calls `request` or `prompt` and doesn't need is of its own.
+        is_asked = parameter.name in (*answers.OFFERED, "request", *answers.PROMPTS) and not inspect.isclass(target)
+        if parameter.default is parameter.empty or is_asked:
             return False
     return not inspect.isgeneratorfunction(target) and not inspect.isasyncgenfunction(target)
 
