@@ -198,17 +198,17 @@ def _read(store: Store, side: Side) -> Results:
 
 def _edited_plans(a: Side, b: Side) -> list[int]:
     """The plans of rows with an id that were planned otherwise on the other side."""
-    plans = [
-        {
-            (run.suite_name, run.test_id, run.variation, run.row_key): run.plan
+    # By the suite's name, as its file may have moved. Two suites may have one name: then the plans of both.
+    was, now = (
+        grouped(
+            ((run.suite_name, run.test_id, run.variation, run.row_key), run.plan)
             for run in side.runs
             if run.row_key.startswith(ID)
-        }
+        )
         for side in (a, b)
-    ]
-    return sorted(
-        {plan for key, was in plans[0].items() if plans[1].get(key, was) != was for plan in (was, plans[1][key])}
     )
+    edited = [{*was[key], *now[key]} for key in was.keys() & now.keys() if {*was[key]} != {*now[key]}]
+    return sorted(set[int]().union(*edited))
 
 
 def _other_variations(a: Side, b: Side) -> bool:

@@ -16,6 +16,7 @@ from agenteval_tui.analysis.comparison_sides import Sides, sides_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.baselines import set_baseline, set_baseline_run
 from agenteval_tui.history.comparison_queries import ComparedRun
+from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.comparison import (
     counts_text,
@@ -352,3 +353,17 @@ def test_a_test_that_waits_was_not_judged_by_other_criteria(store: Store) -> Non
     assert notes(found) == ["1 of 2 runs of again has not ended"]
     assert found.not_comparable == []
     assert [(one.test, one.state) for one in found.tests] == [("slow", "undecided"), ("fast", "same")]
+
+
+def test_an_edited_row_is_told_though_another_suite_has_the_same_name(store: Store) -> None:
+    for execution, country in ((OLD, "Germany"), (NEW, "Austria")):
+        runs = []
+        for number, (suite, where) in enumerate((("/a/s.yaml", country), ("/b/s.yaml", "Italy"))):
+            planned = PlannedRun(
+                f"{execution[:-4]}{number:04}", execution, number, suite, "s", "rows", "Rows", row=1, row_key="id:1",
+                agent="x", variables={"country": where},
+            )  # fmt: skip
+            runs.append((planned, RunEnded(planned.id, "passed", 1.0, NOON, 1.0, 1, answered("hi"), ())))
+        store.import_runs(ExecutionRecord(execution, "t", "run", "p", ("/a/s.yaml", "/b/s.yaml"), NOON), iter(runs))
+    changes = {test.suite_key: [row.content for row in test.rows] for test in compared(store, a=OLD, b=NEW).tests}
+    assert changes == {"/a/s.yaml": [("country",)], "/b/s.yaml": [()]}
