@@ -356,6 +356,7 @@ _READING: dict[str, Callable[[Fields], str]] = {
     ReadingProblem.UNUSABLE: lambda f: str(f["message"]),
     ReadingProblem.NOT_PERMITTED: lambda f: str(f["message"]),
     ReadingProblem.CONTINUED: lambda f: "the run continues another run, and the state of such runs is not read",
+    ReadingProblem.TOOLS_RECORDED: lambda f: "tools did not run, so nothing is as they would leave it",
     ReadingProblem.STOPPED: lambda f: "the run was stopped before",
 }
 

@@ -480,7 +480,7 @@ class RunAttempts:
         if self._probes is not None and self.plan.state:
             # What is cancelled while probes are read has no conversation, also if an attempt before had one.
             self._recorder = None
-            self.state = await self._untimed(self._probes.before(self.plan, self.request.workdir))
+            self.state = await self._untimed(self._probes.before(self.plan, self.request))
         recorder = self._begin_attempt()
         request = self.request
         turns, number, failed = iter(self.plan.turns), request.turn - 1, None
@@ -501,7 +501,7 @@ class RunAttempts:
             request = replace(request, messages=messages, tool_calls=so_far.tool_calls, turn=number)
             failed = await self._turn(request, recorder)
         if self._probes is not None and self.state and not recorder.recorded:
-            self.state = await self._untimed(self._probes.after(self.plan, self.request.workdir, self.state))
+            self.state = await self._untimed(self._probes.after(self.plan, self.request, self.state))
         return failed
 
     async def _untimed(self, work: Awaitable[T]) -> T:

@@ -257,7 +257,7 @@ class PendingWrite(Struct, frozen=True):
     duration_ms: float
 
 
-_NOT_TRIED = (ReadingProblem.CONTINUED, ReadingProblem.STOPPED)
+_NOT_TRIED = (ReadingProblem.CONTINUED, ReadingProblem.TOOLS_RECORDED, ReadingProblem.STOPPED)
 
 
 def problems_around(transcript: Transcript, specs: Iterable[CriterionSpec]) -> Iterator[AroundProblem]:

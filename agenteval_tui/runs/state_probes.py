@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.secrets import secrets_of
@@ -39,23 +40,25 @@ class StateProbes:
         self._lease: Lease | None = None
         self._connections: Connections | None = None
 
-    async def before(self, run: RunPlan, workdir: Path | None) -> tuple[ProbeState, ...]:
+    async def before(self, run: RunPlan, request: AgentRequest) -> tuple[ProbeState, ...]:
         """What the probes of a run read before it; () where it has none, or a recording is to bring its own."""
         if not run.state or run.agent.config.get("kind") == _REPLAYED:
             return ()
-        if run.fork is not None:
-            none = unread(ReadingProblem.CONTINUED)
+        if (problem := _unreadable(run, request)) is not None:
+            none = unread(problem)
             return tuple([ProbeState(name, none, none) for name in run.state])
         # What stands after the run until it is read: an agent that is stopped leaves it so.
         stopped = unread(ReadingProblem.STOPPED)
-        readings = await self._read(run, workdir)
+        readings = await self._read(run, request.workdir)
         return tuple([ProbeState(name, read, stopped) for name, read in zip(run.state, readings, strict=True)])
 
-    async def after(self, run: RunPlan, workdir: Path | None, before: tuple[ProbeState, ...]) -> tuple[ProbeState, ...]:
+    async def after(
+        self, run: RunPlan, request: AgentRequest, before: tuple[ProbeState, ...]
+    ) -> tuple[ProbeState, ...]:
         """The same with what they read now, whether the agent came to its end or not."""
-        if run.fork is not None:
+        if _unreadable(run, request) is not None:
             return before
-        readings = await self._read(run, workdir)
+        readings = await self._read(run, request.workdir)
         return tuple([replace(probe_state, after=read) for probe_state, read in zip(before, readings, strict=True)])
 
     async def close(self) -> None:
@@ -102,3 +105,11 @@ class StateProbes:
             lease=lease,
             connections=self._connections,
         )
+
+
+def _unreadable(run: RunPlan, request: AgentRequest) -> ReadingProblem | None:
+    """Why what is outside of the run's conversation says nothing of the run; None: it does."""
+    if run.continues:
+        return ReadingProblem.CONTINUED
+    recorded = request.recorded
+    return ReadingProblem.TOOLS_RECORDED if recorded is not None and recorded.tools is not None else None

@@ -39,6 +39,7 @@ class ReadingProblem(StrEnum):
     UNUSABLE = "unusable"  # message: a template, a path, an address, an argument that can't be used
     NOT_PERMITTED = "not_permitted"  # message
     CONTINUED = "continued"  # the run continues another one: nothing that is outside of its conversation was there
+    TOOLS_RECORDED = "tools_recorded"  # calls of tools got their recorded results: nothing was done
     STOPPED = "stopped"  # the run was ended before
 
 

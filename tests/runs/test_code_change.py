@@ -260,6 +260,24 @@ async def test_runs_that_failed_come_first_and_each_test_before_repetitions(
     assert order == [("shouts", 1), ("shouts", 2), ("polite", 1), ("kind", 1), ("polite", 2), ("kind", 2)]
 
 
+async def test_what_a_hook_brings_is_what_it_brings_now(server: ScriptedServer, project: Project) -> None:
+    hook = "before: [[python, hook.py]], variables: {who: nobody}"
+    project.suite = SUITE.replace(
+        "id: polite\n    prompt: please", f"id: polite\n    {hook}\n    prompt: please, {{{{who}}}}"
+    )
+    project.suite = project.suite.replace(
+        "before: [[python, hook.py]], variables", "before: [[python, hook.py]]\n    variables"
+    )
+    project.write("hook.py", 'print(\'{"who": "Ada"}\')')
+    await project.record()
+    asked = {message["content"] for request in server.requests for message in request.json["messages"]}
+    assert "please, Ada" in asked
+    assert effects(await project.check()) == {"polite": "unchanged", "shouts": "unchanged"}
+    project.write("hook.py", 'print(\'{"who": "Bob"}\')')
+    change = await project.check()
+    assert (effects(change)["polite"], "Bob" in of(change, "polite").reason) == ("needs_model", True)
+
+
 async def test_the_runs_count_nowhere(server: ScriptedServer, project: Project) -> None:
     await project.record()
     project.edit(".lower()", "")

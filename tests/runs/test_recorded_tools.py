@@ -90,6 +90,14 @@ agent = graph.compile()
 '''
 AGENTS = {"pydantic_ai": PYDANTIC, "openai_agents": OPENAI_AGENTS, "langgraph": LANGGRAPH}
 RESULTS = {"text": ("str", '"It is " + order'), "object": ("dict", '{"order": order, "state": "cancelled"}')}
+STATE = """
+    state: {acts: {file: acted.txt}}
+"""
+ACTED = """
+      - name: Both are cancelled
+        prototype_class: State
+        config_uxon: {probe: acts, of: after, metrics: [{type: TextMatch, contains: W2}]}
+"""
 SUITE = """
 name: Desk
 agent: desk
@@ -143,11 +151,13 @@ class Project:
         loaded = load_suite(self.folder / "desk.suite.yaml")
         return make_plan([loaded], PlanOptions(trust=True), user_agents={}, store=self.store)
 
-    async def record(self, agent: str, returns: str = "str", value: str = '"It is " + order') -> None:
+    async def record(
+        self, agent: str, returns: str = "str", value: str = '"It is " + order', suite: str = SUITE
+    ) -> None:
         (self.folder / "tool.py").write_text(TOOL, encoding="utf-8")
         text = agent.replace("RESULT", returns).replace("VALUE", value)
         (self.folder / "agent.py").write_text(text, encoding="utf-8")
-        (self.folder / "desk.suite.yaml").write_text(SUITE, encoding="utf-8")
+        (self.folder / "desk.suite.yaml").write_text(suite, encoding="utf-8")
         await Engine(self.plan(), self.store, lambda _: None).run()
 
     async def check(self, *, tools_recorded: bool) -> CodeChange:
@@ -251,3 +261,20 @@ def agent(prompt):
     change = await project.check(tools_recorded=True)
     assert (change.unchanged, change.real_tools) == (1, ("cancel",)), change
     assert project.acted == ["W1", "W1"]
+
+
+async def test_the_state_that_tools_would_leave_is_not_checked(server: ScriptedServer, project: Project) -> None:
+    suite = SUITE.replace("    criteria:\n", f"{STATE.strip(chr(10))}\n    criteria:\n") + ACTED.lstrip("\n")
+    await project.record(PYDANTIC, suite=suite)
+    real = await project.check(tools_recorded=False)
+    assert (real.unchanged, real.needs_model) == (1, 0), real
+    text = (project.folder / "tool.py").read_text(encoding="utf-8")
+    (project.folder / "acted.txt").unlink()
+    (project.folder / "tool.py").write_text(
+        text.replace("file.write(what", 'file.write(what and "W0"'), encoding="utf-8"
+    )
+    broken = await project.check(tools_recorded=False)
+    assert (broken.fails, broken.runs[0].criterion) == (1, "Both are cancelled"), broken
+    recorded = await project.check(tools_recorded=True)
+    assert (recorded.needs_model, recorded.fails) == (1, 0), recorded
+    assert "tools did not run" in recorded.runs[0].reason

@@ -283,7 +283,7 @@ class RunSurroundings:
 
     def _bring(self, variables: Mapping[str, Any]) -> None:
         """Take what a hook brought. The conversation that a fork continues has the values of then."""
-        own = self._run.variables if self._run.fork is not None else {}
+        own = self._run.variables if self._run.continues else {}
         self._variables = {**self._variables, **variables, **own}
 
     async def close(self) -> tuple[HookRun, ...]:

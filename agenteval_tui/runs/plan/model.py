@@ -94,6 +94,11 @@ class RunPlan(Struct, frozen=True):
         return (self.agent,) if self.user is None else (self.agent, self.user.agent)
 
     @property
+    def continues(self) -> bool:
+        """Whether it begins in the middle of another run: what is outside of the conversation is not as it was then."""
+        return self.fork is not None and self.fork.purpose != "change"
+
+    @property
     def base_dir(self) -> Path:
         """The folder from which relative paths are meant."""
         return self.agent.base_dir
