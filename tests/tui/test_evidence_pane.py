@@ -195,6 +195,7 @@ def test_of_many_conditions_the_first_are_shown_those_that_failed_before_others(
         ("TextResponse", {"metrics": [MISS]}, False),
         ("ToolResponse", {"metrics": [CALL]}, False),
         ("TextResponse", {"extract_by_regex": "[0-9.]+", "metrics": [MISS]}, True),
+        ("TextResponse", {"extract_by_regex": "R|e", "metrics": [MISS]}, True),  # both are in the name of the tool
     ],
 )
 def test_what_stands_in_the_transcript_is_not_repeated(
@@ -203,3 +204,11 @@ def test_what_stands_in_the_transcript_is_not_repeated(
     result = compile_criterion(CriterionSpec("it", prototype_class, config)).check(TRANSCRIPT)
     lines = [plain(line) for line in looked_rows(BENCH, 0, result, [result], 60).lines]
     assert any(line.startswith(f"{prototype_class} →") for line in lines) == is_shown
+
+
+def test_an_empty_text_is_what_a_criterion_looked_at() -> None:
+    transcript = Transcript((Message("user", "How much?"), Message("assistant", "")), TRANSCRIPT.tool_calls)
+    bench = Workbench(cast("Any", None), cast("Any", None), transcript, (), (), None, "")
+    result = compile_criterion(CriterionSpec("it", "TextResponse", {"metrics": [MISS]})).check(transcript)
+    lines = [plain(line).strip() for line in looked_rows(bench, 0, result, [result], 60).lines]
+    assert "TextResponse → empty text" in lines

@@ -344,8 +344,12 @@ def _edits(every: str, first: str, has_edit: bool | None) -> list[Line]:
 
 def _is_beside(bench: Workbench, result: CriterionResult) -> bool:
     """Whether what the criterion looked at stands beside it as it is: tool calls, or a whole message."""
-    value = result.value or ""
-    return value in bench.tool_text[0] or any(message.content == value for message in bench.transcript.messages)
+    value = result.value
+    if not value:
+        return False
+    # In whole lines: calls of some tools. A short value is in other words by chance.
+    in_calls = f"\n{value}\n" in f"\n{bench.tool_text[0]}\n"
+    return in_calls or any(message.content == value for message in bench.transcript.messages)
 
 
 def _value(result: CriterionResult, width: int) -> list[Line]:
