@@ -20,6 +20,8 @@ Interval = tuple[float, float]
 Z95 = 1.959963984540054  # the standard normal's 97.5 % point
 SIGNIFICANT = 0.05
 """A difference is shown where chance gives one like it in at most one of twenty."""
+ROUNDING = 1e-12
+"""What a figure may be off because it was calculated in floats."""
 FEW = 5
 """The fewest cases, or repetitions of a single case, for which an interval is given: of fewer it says nothing."""
 
@@ -62,6 +64,11 @@ def spread(values: Iterable[float | None]) -> Spread:
     """Median and 95 % point of latency, tokens, cost, steps; what was not measured (None) is left out."""
     measured = sorted(value for value in values if value is not None)
     return Spread(percentile(measured, 50), percentile(measured, 95))
+
+
+def reaches(rate: float, limit: float) -> bool:
+    """Whether a rate is its limit or more. A mean of floats may miss the limit that it reaches by its last digit."""
+    return rate >= limit - ROUNDING
 
 
 def pass_rate(passed: int, n: int) -> float | None:

@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct, field
 
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
-from agenteval_tui.analysis.statistics import FEW, Z95, Interval, counted, rate_over_rows
+from agenteval_tui.analysis.statistics import FEW, ROUNDING, Z95, Interval, counted, rate_over_rows, reaches
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -24,7 +24,6 @@ from agenteval_tui.runs.plan.gates import Gate, StoredGates
 
 GateOutcome = Literal["reached", "missed", "undecided"]
 _EXCUSED = ("failed", "needs_review")
-_ROUNDING = 1e-12
 
 
 class GateVerdict(Struct, frozen=True):
@@ -62,7 +61,7 @@ class GateVerdict(Struct, frozen=True):
         """Whether its pass rate reaches the gate; "undecided" when no run was decided."""
         if self.rate is None:
             return "undecided"
-        return "reached" if self.rate >= self.gate.pass_rate - _ROUNDING else "missed"
+        return "reached" if reaches(self.rate, self.gate.pass_rate) else "missed"
 
     @property
     def fails(self) -> bool:
@@ -82,13 +81,13 @@ class GateVerdict(Struct, frozen=True):
             return False
         low, high = self.interval
         pass_rate = self.gate.pass_rate
-        return pass_rate in (0, 1) or low >= pass_rate - _ROUNDING or high < pass_rate
+        return pass_rate in (0, 1) or reaches(low, pass_rate) or high < pass_rate
 
     @property
     def needed(self) -> int | None:
         """How many runs would decide it if they passed as often as these; None: these do, or no number would."""
         pass_rate, rate = self.gate.pass_rate, self.rate
-        if rate is None or self.sure or abs(rate - pass_rate) <= _ROUNDING:
+        if rate is None or self.sure or abs(rate - pass_rate) <= ROUNDING:
             return None
         # Wilson's interval holds exactly those shares from which the rate is not further than this.
         return max(math.ceil(Z95**2 * pass_rate * (1 - pass_rate) / (rate - pass_rate) ** 2), self.n + 1)

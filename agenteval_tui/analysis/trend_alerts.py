@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.quarantine_gate import gating
+from agenteval_tui.analysis.statistics import reaches
 from agenteval_tui.analysis.trends import OutcomeRates, TrendQuery, figures, groups_of, select_runs
 from agenteval_tui.core.document import Share, extended
 from agenteval_tui.history import quarantines
@@ -48,7 +49,7 @@ class FeedbackAlert(Struct, frozen=True):
         """Whether the mean is under the limit."""
         if self.mean is None:
             return "empty"
-        return "alert" if self.mean.mean < self.below - 1e-12 else "ok"
+        return "ok" if reaches(self.mean.mean, self.below) else "alert"
 
 
 class AlertCheck(Struct, frozen=True):
@@ -165,4 +166,4 @@ def _read(
 def _state(figures: OutcomeRates, below: float) -> State:
     if figures.rate is None:
         return "errors" if figures.errors else "empty"
-    return "alert" if figures.rate < below - 1e-12 else "ok"
+    return "ok" if reaches(figures.rate, below) else "alert"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agenteval_tui.analysis.statistics import reaches
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 
 PASSED = 0
@@ -37,8 +38,7 @@ def exit_code(
     if fail_under is None:
         failed = counts.get("failed", 0) + counts.get("needs_review", 0) > 0
     else:
-        # A mean of floats may miss the gate that it reaches by its last digit.
-        failed = pass_rate is not None and pass_rate < fail_under - 1e-12
+        failed = pass_rate is not None and not reaches(pass_rate, fail_under)
         errors = errors or pass_rate is None
     failed = failed or gate_missed
     if status == "stopped":

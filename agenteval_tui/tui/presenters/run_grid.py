@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
+from agenteval_tui.analysis.statistics import reaches
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import percent
 from agenteval_tui.runs.events import RunState
@@ -196,7 +197,7 @@ class RunGrid:
         passed = tally.get("passed", 0)
         decided = passed + tally.get("failed", 0)
         if decided and not ref.row:
-            sign = mark("passed" if passed / decided >= ref.gate - 1e-12 else "failed")
+            sign = mark("passed" if reaches(passed / decided, ref.gate) else "failed")
         return ((right(gate_text(ref.gate), _GATE - 2), "dim"), (" ", ""), sign)
 
     def _before(self, runs: list[str], number: int, first: int) -> Cell:

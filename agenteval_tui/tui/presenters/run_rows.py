@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from agenteval_tui.analysis.statistics import reaches
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import clock, count, short_dollars, short_duration, token_count
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
@@ -140,8 +141,7 @@ def _gates(view: ExecutionView) -> list[Cell]:
     reached = 0
     for ref, counts in tests.values():
         passed, decided = counts["passed"], counts["passed"] + counts["failed"]
-        # As when the execution has ended (`test_gates`): a rate that is the gate may differ from it in its last digit.
-        if decided and ref.gate is not None and passed / decided >= ref.gate - 1e-12:
+        if decided and ref.gate is not None and reaches(passed / decided, ref.gate):
             reached += 1
             continue
         name = one_line(ref.test, 40) + (f" · {one_line(ref.variation, 24)}" if ref.variation else "")
