@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from agenteval_tui.analysis.comparison_model import TestChange
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice, GateOptions, is_worse
+from agenteval_tui.analysis.statistics import reaches
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
@@ -192,11 +193,12 @@ def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
         missed.append(f"--no-regressions: {many} ({named})")
     if gates.no_regressions and result.regressions.overall:
         missed.append(f"--no-regressions: {fell_text(result)}")
-    # As in `exit_codes.exit_code`: a difference of floats may exceed the limit that it keeps by its last digit.
-    if gates.max_drop is not None and result.drop > gates.max_drop + 1e-12:
+    if gates.max_drop is not None and not reaches(gates.max_drop, result.drop):
         rate = result.gating.overall.rate
         assert rate is not None
-        fell = f"from {share(rate.was)} to {share(rate.now)} ({numbers.points(-result.drop)} points)"
+        # With the digits that tell it from the limit.
+        points = numbers.points_interval(-result.drop, -gates.max_drop)[0]
+        fell = f"from {share(rate.was)} to {share(rate.now)} ({points} points)"
         missed.append(f"--max-drop {numbers.percent_limit(gates.max_drop)}: the pass rate fell {fell}")
     # Errors have an exit code of their own, which says that there is no verdict.
     if result.gating.overall.rate is None and any(notice.cause != "errors" for notice in result.notices):

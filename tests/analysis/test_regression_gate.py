@@ -112,6 +112,14 @@ def test_a_test_whose_criteria_are_all_in_quarantine_does_not_count_as_passed(st
     assert missed_gates(found, GateOptions(max_drop=0.5)) != []
 
 
+def test_a_fall_is_not_rounded_to_the_limit_that_it_exceeds(store: Store) -> None:
+    keep(store, OLD, [Planned("t", [YES] * 3, [RIGHT])])
+    keep(store, NEW, [Planned("t", [YES, YES, NO], [RIGHT])], at_ms=NOON + 1)
+    set_baseline(store, OLD)
+    (missed,) = missed_gates(against(store), GateOptions(max_drop=0.333))
+    assert missed == "--max-drop 33.3 %: the pass rate fell from 100 % to 66.7 % (-33.33 points)"
+
+
 def test_tests_that_fell_in_quarantine_are_counted_where_not_all_are_named(store: Store) -> None:
     from agenteval_tui.core.ids import now_ms
 

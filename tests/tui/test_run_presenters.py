@@ -55,6 +55,24 @@ def test_rows_are_told_apart_by_variation_row_and_suite() -> None:
     assert names == ["t · Shop #1", "t · Shop #2", "t · Support #1", "u"]
 
 
+def test_a_rate_is_not_rounded_to_the_gate_that_it_misses() -> None:
+    refs = [RunRef(f"t{n}", "t", "T", "", 0, n, "a", gate=0.67) for n in (1, 2, 3)]
+    view = a_view(*refs)
+    for seq, ref in enumerate(refs, 2):
+        view.apply(events.Graded(seq, ref.run, "failed" if seq == 2 else "passed", 1.0, (), 5.0))
+    assert plain(RunGrid(view).line(0, 100, focused=False)).split()[-6:-1] == ["66.7", "%", "gate", "67", "%"]
+
+
+def test_thousands_are_set_apart() -> None:
+    refs = [RunRef(f"t{n}", "t", "T", "", 0, n, "a") for n in range(1200)]
+    view = a_view(*refs)
+    for seq, ref in enumerate(refs[:1100], 2):
+        view.apply(events.Graded(seq, ref.run, "passed", 1.0, (), 5.0))
+    said = "".join(text for text, _ in status_cells(view, 100))
+    assert "1,100 of 1,200" in said
+    assert said.count("1,100") == 2
+
+
 def test_a_gate_stands_behind_its_row_and_what_missed_it_below_the_bar() -> None:
     gated = [RunRef(f"{test}{n}", test, test, "", 0, n, "a", gate=0.6) for test in ("good", "bad") for n in (1, 2, 3)]
     rows = [RunRef(f"row{n}", "rows", "rows", "", n, 1, "a", gate=0.5) for n in (1, 2)]

@@ -180,7 +180,8 @@ class RunGrid:
         tally = self._tallies[index]
         passed = tally.get("passed", 0)
         decided = passed + tally.get("failed", 0)
-        share = percent(passed / decided) if decided else ""
+        ref = self.view.runs[self.groups[index][0]].ref
+        share = percent(passed / decided, beside=None if ref.row else ref.gate) if decided else ""
         gate = self._gate(index)
         return ((right(f"{passed}/{decided}" if decided else "", 8), ""), (right(share, 7), "dim"), *gate, (" ", ""))
 
