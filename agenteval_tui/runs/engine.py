@@ -20,6 +20,7 @@ from agenteval_tui.agents.process.python_tree import starts
 from agenteval_tui.agents.recording.answers import RecordedAnswers
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.history.execution_names import KeepCommits
 from agenteval_tui.history.programs import KeepPrograms
@@ -600,7 +601,7 @@ class Engine:
         can be resumed."""
         state = self.state
         state.stopping = STOPPED
-        state.message = f"{reached} after {state.totals.ended} of {state.total} runs"
+        state.message = f"{reached} after {state.totals.ended:,} of {count(state.total, 'run')}"
         while state.parked:
             run, attempts = state.parked.popitem()
             state.totals.requeued(attempts)
@@ -641,7 +642,7 @@ class Engine:
         """What a person should know of an execution that went well."""
         totals, remarks = self.state.totals, []
         if totals.skipped:
-            remarks.append(f"{totals.skipped} of {self.state.total} runs were not needed")
+            remarks.append(f"{totals.skipped:,} of {self.state.total:,} runs were not needed")
         if self.plan.limits.cost is not None and totals.unpriced:
             names = ", ".join(sorted(totals.unpriced))
             remarks.append(f"the limit on cost did not count {names}: what its tokens cost is not known")

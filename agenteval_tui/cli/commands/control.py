@@ -101,7 +101,7 @@ def _set_paused(invocation: Invocation, reference: str | None, wanted: bool) -> 
     state = "paused" if wanted else "running"
     invocation.out.line(
         (state, "warn" if wanted else "good"),
-        f" {one_line(live.title)}: {view.done} of {count(view.total, 'run')} ended",
+        f" {one_line(live.title)}: {view.done:,} of {count(view.total, 'run')} ended",
         (f"  {live.execution}", "dim"),
     )
     return 0

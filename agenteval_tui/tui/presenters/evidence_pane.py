@@ -397,7 +397,7 @@ def _in_value(span: Span, result: CriterionResult) -> tuple[int, int] | None:
 
 
 def _others(pane: PaneLines, criterion: int, others: Sequence[CriterionResult], width: int) -> None:
-    pane.add([((f"criteria of this test {len(others)}", "bold"),)])
+    pane.add([((f"criteria of this test {len(others):,}", "bold"),)])
     for number, other in enumerate(others):
         sign = ("▸" if UNICODE else ">") if number == criterion else " "
         start: list[Cell] = [(f"{sign} ", "accent"), mark(status_of(other)), (" ", ""), (one_line(other.criterion), "")]

@@ -29,7 +29,7 @@ def impact_lines(impact: Impact | None, edited: bool, width: int, flips_key: str
         return [fit(((" reading the stored runs …", "dim"),), width)]
     if impact.total == 0:
         return [fit(((" no other stored runs yet", "dim"),), width)]
-    graded = "" if impact.done == impact.total else f"{impact.done} of "
+    graded = "" if impact.done == impact.total else f"{impact.done:,} of "
     runs = f"{graded}{count(impact.total, 'run')}"
     whole = f"{runs} of {count(impact.tests, 'test')}"
     if edited and impact.done and not impact.now:

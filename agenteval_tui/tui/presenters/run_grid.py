@@ -220,7 +220,7 @@ def legend(grid: RunGrid, width: int) -> Line:
     cells: list[Cell] = []
     for name, (sign, style) in (("retried", RETRIED), ("cached", CACHED), ("skipped", mark("skipped"))):
         if grid.marked[name]:
-            cells += [("  " if cells else " ", ""), (sign, style), (f" {name} {grid.marked[name]}", "dim")]
+            cells += [("  " if cells else " ", ""), (sign, style), (f" {name} {grid.marked[name]:,}", "dim")]
     return fit(cells, width)
 
 

@@ -71,11 +71,11 @@ def status_cells(view: ExecutionView, width: int) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     if view.ended is None and view.count("running", "grading"):
         cells += [mark("running"), (" ", "")]
-    cells.append((f"{view.done} of {view.total}", "bold"))
+    cells.append((f"{view.done:,} of {view.total:,}", "bold"))
     for outcome in ("passed", "failed", "error", *_SETTLED):
         number = view.count(outcome)
         if number:
-            cells += [("  ", ""), (f"{glyph(outcome)} {number}", "dim" if outcome in _SETTLED else outcome)]
+            cells += [("  ", ""), (f"{glyph(outcome)} {number:,}", "dim" if outcome in _SETTLED else outcome)]
             if outcome in _SETTLED and width >= ROOMY:
                 cells.append((f" {word(outcome)}", "dim"))
     progress = view.progress
@@ -148,7 +148,7 @@ def _gates(view: ExecutionView) -> list[Cell]:
         missed += [("   ", ""), mark("failed" if decided else "error"), (f" {name} {passed}/{decided}", "")]
         missed.append((f" {gate_text(ref.gate or 0)}", "dim"))
     token = "failed" if missed else "passed"
-    return [(" ", ""), mark(token), (f" {reached} of {count(len(tests), 'gate')} reached", token), *missed]
+    return [(" ", ""), mark(token), (f" {reached:,} of {count(len(tests), 'gate')} reached", token), *missed]
 
 
 def _ending(view: ExecutionView, status: str, message: str, width: int, resume_key: str) -> list[Line]:
@@ -226,7 +226,7 @@ def _apart(who: str, used: int, spent: float | None) -> list[Cell]:
 
 def _names(agents: Sequence[str]) -> str:
     listed = [one_line(name, 24) for name in agents]
-    return ", ".join(listed[:3]) + (f" +{len(listed) - 3}" if len(listed) > 3 else "")
+    return ", ".join(listed[:3]) + (f" +{len(listed) - 3:,}" if len(listed) > 3 else "")
 
 
 def agents_of(view: ExecutionView) -> list[str]:
@@ -269,8 +269,8 @@ def _throttle(throttled: Throttled, wait: float) -> list[Cell]:
         (" ", ""),
         (name, "bold"),
         (f"  concurrency {throttled.wanted} {_TO} {throttled.limit}", "error"),
+        (": the server asks for less", ""),
     ]
-    cells.append((": the server asks for less", ""))
     if wait > 0:
         cells.append((f", again in {wait:.0f} s" if wait >= 1 else ", again in a moment", "dim"))
     return cells
@@ -311,7 +311,7 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
     if run.attempt > 1:
         cells += [("  ", ""), RETRIED, (f" attempt {run.attempt}", "error")]
     used = (run.input_tokens or 0) + (run.output_tokens or 0)
-    spent = [token_count(used) if run.input_tokens else "", short_dollars(run.cost)]
+    spent = [token_count(used) if used else "", short_dollars(run.cost)]
     more: list[Cell] = [(f"  {fact}", "dim") for fact in (*spent, one_line(ref.agent, 30)) if fact]
     while more and width_of((*cells, *more)) + min(width_of(name), _NAME) > width:
         more.pop()

@@ -156,7 +156,7 @@ class RunController:
         if view.listens and view.done == view.count("skipped"):
             outcome = f"{count(view.done, 'run')} received, not graded"
         else:
-            outcome = f"{view.count('passed')} of {view.total} passed"
+            outcome = f"{view.count('passed'):,} of {view.total:,} passed"
         sentence = f"{view.title or 'The execution'}: {status}, {outcome}"
         sentence += f", {spent_text(view)}" if view.progress is not None else ""
         if status == "failed":
