@@ -243,6 +243,13 @@ async def the_config_of_a_criterion_is_edited_with_its_problems(
     await settle(pilot)
     assert len(editor.diagnostics) == 1
     assert "contanes" in "".join(shown_by(pilot).splitlines()[-4:-1])
+    # Before an edit is checked there is no fix: those of the text before it are for other places.
+    bad = editor.text
+    editor.insert("    ", (0, 0))
+    screen.action_apply_fix()
+    assert editor.text == "    " + bad
+    editor.replace_all(bad)
+    await settle(pilot)
     await pilot.press("f4")
     await settle(pilot)
     assert not editor.diagnostics

@@ -98,6 +98,13 @@ async def a_broken_edit_is_an_error_with_a_fix_that_one_key_applies(pilot: Pilot
     await settle(pilot)
     assert "problems 1" in text_of(app)
     assert re.search(r"then !!!!! +0 % ", text_of(app))
+    # Before an edit is checked there is no fix: those of the text before it are for other places.
+    bad = editor.text
+    editor.insert("    ", (0, 0))
+    app.screen.action_apply_fix()  # type: ignore[attr-defined]
+    assert editor.text == "    " + bad
+    editor.replace_all(bad)
+    await settle(pilot)
     await pilot.press("f4")
     await settle(pilot)
     assert editor.text == good

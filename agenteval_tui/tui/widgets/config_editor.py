@@ -108,6 +108,7 @@ class ConfigEditor(ExactTextArea):
         """`read_only`: the text can be read and selected, not edited."""
         self._diagnostics: tuple[Diagnostic, ...] = ()
         self._known = ""  # the text that the diagnostics are about
+        self._checked: tuple[str, tuple[Diagnostic, ...]] = ("", ())  # the text that was checked, and its problems
         self._tokens: list[Token] = []
         self._underlines: dict[int, list[Layer]] = {}
         self._signs: dict[int, tuple[str, str]] = {}
@@ -142,7 +143,7 @@ class ConfigEditor(ExactTextArea):
 
     def load_text(self, text: str) -> None:
         """Show another text: no undo back to the one before, no problems, no `Changed`."""
-        self._diagnostics = ()
+        self._diagnostics, self._checked = (), ("", ())
         self._saved = None
         super().load_text(text)
 
@@ -185,6 +186,15 @@ class ConfigEditor(ExactTextArea):
         if fix.edits:
             self._make_edits(fix)
 
+    def apply_first_fix(self) -> bool:
+        """Apply the fix of the problem at the cursor, else the first one that there is. False: there is none, or the
+        text was edited and not checked since: fixes are for places in the text that was checked."""
+        problems = (self.diagnostic_at_cursor(), *self._diagnostics)
+        fix = next((problem.fix for problem in problems if problem is not None and problem.fix is not None), None)
+        if fix is not None:
+            self.apply_fix(fix)
+        return fix is not None
+
     def go_to(self, offset: int) -> None:
         """Put the cursor on character `offset` of the text and show it."""
         self._refreshed()
@@ -208,6 +218,7 @@ class ConfigEditor(ExactTextArea):
         """Show these problems of the text."""
         self._refreshed()
         self._diagnostics = tuple(diagnostics)
+        self._checked = self._text, self._diagnostics
         self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
         self.refresh()
 
@@ -533,8 +544,11 @@ class ConfigEditor(ExactTextArea):
         self._text = self.text
         self._lines = HighlightedLines.of(self.document.lines, len(self.document.newline))
         self._tokens = tokens_of(self._text)
-        if self._diagnostics and self._known != self._text:
-            self._diagnostics = moved(self._diagnostics, self._known, self._text)
+        if self._known != self._text:
+            checked, problems = self._checked
+            # What is again as it was checked is not checked again.
+            moves = self._text != checked
+            self._diagnostics = moved(self._diagnostics, self._known, self._text) if moves else problems
         self._known = self._text
         self._underlines, self._signs = problem_layers(self._diagnostics, self._lines)
         self._changed = changed_lines(self._saved, self.document.lines) if self._saved is not None else frozenset()

@@ -320,12 +320,8 @@ class CriteriaPane(TitledPane[EditorController]):
 
     def apply_fix(self) -> None:
         """Apply the fix of the problem at the config's cursor, or of its first one that has a fix."""
-        here = self.config.diagnostic_at_cursor()
-        for diagnostic in (here, *self._controller.diagnostics):
-            if diagnostic is not None and diagnostic.fix is not None:
-                self.config.apply_fix(diagnostic.fix)
-                return
-        services(self).say("No problem in this config has an automatic fix.")
+        if not self.config.apply_first_fix():
+            services(self).say("No problem in this config has an automatic fix.")
 
     def forget_facts(self) -> None:
         """Read the facts for completions again, because there may be new runs."""

@@ -496,7 +496,8 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
                 await self._shown()
             # The open run's verdict first: it is what the eye rests on.
             await state.judge(text)
-            self.editor.set_diagnostics(state.diagnostics)
+            if self.editor.text == text:
+                self.editor.set_diagnostics(state.diagnostics)
             self.post_message(self.Judged(first))
             await self._shown()
             drawn = 0.0
@@ -528,15 +529,6 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
             call_after(self, draft_store.WRITE_AFTER_S, begin)
 
     # What is done to the config
-
-    def fix(self) -> bool:
-        """Apply the fix for the problem at the cursor, else the first one that there is; False when there is none."""
-        here = self.editor.diagnostic_at_cursor()
-        for problem in (*((here,) if here is not None else ()), *self._controller.diagnostics):
-            if problem.fix is not None:
-                self.editor.apply_fix(problem.fix)
-                return True
-        return False
 
     def revert(self) -> None:
         """Put back what is saved, as an edit that can be undone; all of it is seen from its start."""

@@ -1112,7 +1112,7 @@ class InspectScreen(FrameScreen):
             self._say("Nothing to explain here: move to a metric, a property or a matcher.")
 
     def action_apply_fix(self) -> None:
-        if not self.config.fix():
+        if not self.config.editor.apply_first_fix():
             self._say("No problem here has an automatic fix.")
 
     def action_revert(self) -> None:
