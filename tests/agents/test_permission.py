@@ -42,6 +42,7 @@ WAYS_IN = {
         "agents/tools/python.py",
         "formats/importers/prompt_functions.py",
         "runs/around/hooks.py",
+        "runs/change/check.py",  # keeps what others start from one check to the next
         "runs/judge_client.py",
         "runs/state_probes.py",
     },

@@ -844,6 +844,59 @@ async def test_a_save_of_the_suite_plans_again(
     assert effects(await watched.change(4)) == {"shouts": "passes", "polite": "unchanged"}
 
 
+AROUND = """
+name: Around
+agent: echo
+agents:
+  echo: {kind: python, callable: "agent:answer"}
+tests:
+  - id: row
+    dataset: {file: rows.csv}
+    before: [[sh, greet.sh]]
+    prompt: "{{greeting}}, {{who}}"
+    state: {day: {python: "probes.day:of"}}
+    criteria:
+      - name: c
+        prototype_class: TextResponse
+        config_uxon:
+          metrics: [{type: Python, function: "checks.score:score"}, {type: TextMatch, contains: "{{want}}"}]
+      - {name: s, prototype_class: State, config_uxon: {probe: day, metrics: [{type: TextMatch, equals: Monday}]}}
+"""
+
+
+async def test_code_and_rows_that_tests_use_beside_their_agent_count(
+    project: Project, watching: Callable[[], Watched]
+) -> None:
+    project.suite = AROUND
+    for name in ("checks", "probes"):
+        (project.folder / name).mkdir()
+        project.write(f"{name}/__init__.py", "")
+    project.write("checks/score.py", "from checks.limit import LIMIT\ndef score(answer):\n    return LIMIT\n")
+    project.write("checks/limit.py", "LIMIT = 1.0\n")
+    project.write("probes/day.py", "def of():\n    return 'Monday'\n")
+    project.write("greet.sh", 'echo \'{"greeting": "Hello"}\'\n')
+    project.write("rows.csv", "id,who,want\n1,Ada,Ada\n")
+    await project.record(agent=ASKS_NOBODY)
+    watched = watching()
+    number = 1
+    assert effects(await watched.change(number)) == {"row": "unchanged"}
+    for file, before, after in (
+        ("checks/limit.py", "1.0", "0.0"),
+        ("probes/day.py", "Monday", "Sunday"),
+        ("greet.sh", "Hello", "Ad"),
+        ("rows.csv", "Ada,Ada", "Ada,Eve"),
+    ):
+        project.edit(before, after, file)
+        number += 1
+        change = await watched.change(number)
+        assert change.files == (str(project.folder / file),)
+        # Of the greeting no criterion says anything.
+        assert change.runs[0].effect == ("unchanged" if file == "greet.sh" else "fails"), file
+        project.edit(after, before, file)
+        number += 1
+        assert effects(await watched.change(number)) == {"row": "unchanged"}
+
+
 async def test_a_file_that_the_runs_write_themselves_is_left_alone(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
 ) -> None:

@@ -80,6 +80,11 @@ class Root(Struct, frozen=True):
             environment.last,
         )
 
+    @property
+    def is_of_agent(self) -> bool:
+        """Whether an agent is run from it."""
+        return any(step == "find agent" for step, _ in self.steps)
+
     def to_modules(self) -> Root:
         """What decides about the first level: the same root, with the modules of its targets alone."""
         return replace(self, steps=tuple((step, target.partition(":")[0]) for step, target in self.steps))
@@ -651,6 +656,13 @@ class _Trees(Struct, eq=False, weakref=True):
 
 
 _of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Trees] = WeakKeyDictionary()
+
+
+def function_files() -> frozenset[str]:
+    """The project's files that functions have read which are no agents, such as metrics, in the running event loop."""
+    trees = _of_loop.get(asyncio.get_running_loop())
+    functions = () if trees is None else [tree for tree in trees.trees.values() if not tree.root.is_of_agent]
+    return frozenset().union(*(tree.files for tree in functions))
 
 
 def starts() -> tuple[Start, ...]:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ReadsFiles
 from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.process.python_tree import Lease, function_files
 from agenteval_tui.agents.recording.answers import RecordedAnswers
 from agenteval_tui.agents.recording.session import Cost
 from agenteval_tui.core.directories import config_dir
@@ -86,6 +87,8 @@ class CodeCheck:
         self._agents_live = False
         self._env: Mapping[str, str] = {}
         """What the agents, and the services of the runs, have of our environment."""
+        self._lease: Lease | None = None
+        """Keeps the processes of metrics, hooks and probes from one check to the next."""
         self._free_runs: Store | None = None
         """The history again, for runs that cost nothing and can be made again: no verdict waits for the disk."""
 
@@ -95,6 +98,10 @@ class CodeCheck:
         if prepared is None or not isinstance(prepared.agent, ReadsFiles):
             return frozenset()
         return prepared.agent.files
+
+    def function_files(self) -> frozenset[str]:
+        """The files of the project that metrics, hooks and probes in Python have read by now."""
+        return function_files()
 
     def real_tools(self, runs: Sequence[RecordedRun]) -> tuple[str, ...]:
         """The agents whose tools run for real although their calls were to be answered from recordings: there are
@@ -116,6 +123,7 @@ class CodeCheck:
         Raises `AgentevalError` where an agent is wrong, or the history can't be written.
         """
         began = time.monotonic()
+        self._lease = self._lease or Lease()
         self._tapes.know(runs)
         results = _Results(self._store, self._tapes, changed, live=options.live)
         to_run: list[tuple[RecordedRun, RunPlan]] = []
@@ -152,6 +160,9 @@ class CodeCheck:
     async def close(self) -> None:
         """End the agents' processes, and what the runs are written with."""
         await self._close_agents()
+        if self._lease is not None:
+            await self._lease.close()
+            self._lease = None
         free_runs, self._free_runs = self._free_runs, None
         if free_runs is not None:
             await asyncio.to_thread(free_runs.close)

@@ -31,6 +31,7 @@ from agenteval_tui.runs.change.model import (
 from agenteval_tui.runs.change.own_writes import OwnWrites
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, RecordedRuns, is_of_program, recorded_runs
 from agenteval_tui.runs.change.saves import Contents, folders_of, saves, with_targets
+from agenteval_tui.runs.change.suite_files import dataset_files_of, program_files_of
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.trust import working_copy_of
@@ -70,10 +71,13 @@ class Watch:
         """The folder of each agent's project, by the agent's hash."""
         self._commands: frozenset[str] = frozenset()
         """The hashes of the agents that are programs of any language."""
+        self._datasets: frozenset[str] = frozenset()
+        self._programs: frozenset[str] = frozenset()
+        """The files that commands of hooks and probes name."""
+        self._contents = Contents()
         self.recorded = self._look()
         """The runs that are made again."""
         self._check = CodeCheck(self._plan, store, tools_recorded=tools_recorded)
-        self._contents = Contents()
         self._stop = asyncio.Event()
         self._moved = asyncio.Event()
         """Set when other folders are to be watched."""
@@ -85,6 +89,8 @@ class Watch:
         self._known: dict[str, frozenset[str]] = {}
         self._spent: float | None = 0.0
         """US dollars of all that was asked live; None: not known."""
+        self._functions: frozenset[str] = frozenset()
+        """The files of metrics, hooks and probes in Python, as far as they have run."""
         self._broken: frozenset[str] = frozenset()
         """The hashes of the agents whose code could not be run the last time: it may not have come to what it needs."""
         self._watched: frozenset[Path] = frozenset()
@@ -158,7 +164,7 @@ class Watch:
 
     async def _saved(self, paths: Sequence[str]) -> None:
         # A suite may have other tests or agents now, so all runs are planned and made again.
-        if any(_is_of_suite(path) for path in paths):
+        if any(_is_of_suite(path) or path in self._datasets for path in paths):
             await self._cancel()
             if await self._planned_again(tuple(paths)):
                 self._begin(tuple(paths), self.recorded.runs)
@@ -171,7 +177,7 @@ class Watch:
         paths = [path for path in paths if self._affected([path], unbuilt)]
         if not paths:
             return
-        read = frozenset().union(*self._known.values())
+        read = self._beside_agents.union(*self._known.values())
         paths, written = self._own_writes.saved(paths, read)
         for file in written:
             self._tell(Ignored(file=file))
@@ -187,7 +193,9 @@ class Watch:
         self._begin((*self._own_writes.without(interrupted), *paths), runs)
 
     def _affected(self, paths: Collection[str], unbuilt: Unbuilt) -> tuple[RecordedRun, ...]:
-        """The runs whose agents these files change."""
+        """The runs whose agents these files change; all, if metrics, hooks or probes have read one."""
+        if any(self._is_read(path, self._beside_agents) for path in paths):
+            return self.recorded.runs
         affected = {
             agent: any(self._affects(path, agent, folder, unbuilt) for path in paths)
             for agent, folder in self._projects.items()
@@ -235,6 +243,9 @@ class Watch:
         agents = {run.plan.agent.hash: run.plan.agent for run in recorded.runs}
         self._projects = {name: working_copy_of(agent.base_dir) for name, agent in agents.items()}
         self._commands = frozenset(name for name, agent in agents.items() if agent.config.get("kind") == "command")
+        self._datasets = dataset_files_of(self._plan)
+        self._programs = program_files_of(self._plan)
+        self._contents.look(self._datasets | self._programs)
         self._built = {}
         for name in self._commands:
             agent = agents[name]
@@ -316,7 +327,16 @@ class Watch:
             # What was imported may be outside the watched folders: `saves` asks for them again.
             if not folders_of((), files_read) <= self._watched:
                 self._moved.set()
+        self._functions |= with_targets(self._check.function_files())
+        self._contents.look(self._functions)
+        if not folders_of((), self._functions) <= self._watched:
+            self._moved.set()
         self._tell(Checked(change=change))
+
+    @property
+    def _beside_agents(self) -> frozenset[str]:
+        """The files of the code that tests use beside their agents."""
+        return self._functions | self._programs
 
     def _superseded(self, change: CodeChange, *, stay: bool) -> None:
         """The runs of the save before are of no use any more, unless they `stay` beside these. What was paid for
@@ -343,6 +363,7 @@ class Watch:
     def _folders(self) -> frozenset[Path]:
         """The folders to watch."""
         files = [file for agent in self._projects for file in self._known.get(agent, ())]
+        files += [*self._beside_agents, *self._datasets]
         suites = [key for key in self._plan.suite_keys if Path(key).is_absolute()]
         whole = {
             folder for agent, folder in self._projects.items() if agent in self._commands or not self._known.get(agent)
