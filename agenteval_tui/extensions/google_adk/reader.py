@@ -4,6 +4,7 @@ library, of Python 3.8 or later."""
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ async def _run(agent: Any, request: Request, names: list[str], target: str) -> A
     sessions = own.session_service
     state = contexts.fields_of(request, target, "the state of the session")
     # A new one for each request, which knows what the request says, and nothing else.
-    session = await sessions.create_session(app_name=own.app_name, user_id="agenteval", state=state or None)
+    session = await _awaited(sessions.create_session(app_name=own.app_name, user_id="agenteval", state=state or None))
     name = getattr(own.agent, "name", None) or "model"
     if pieces.is_continued(request):
         # The results of the last calls are what is new; the session has all before them.
@@ -55,7 +56,7 @@ async def _run(agent: Any, request: Request, names: list[str], target: str) -> A
         events = list(_history(pieces.before(request), name, types))
         content = types.Content(role="user", parts=[types.Part(text=pieces.prompt_of(request, target))])
     for event in events:
-        await sessions.append_event(session, event)
+        await _awaited(sessions.append_event(session, event))
     # Else each answer comes whole, and nobody sees it grow.
     mode = config.RunConfig(streaming_mode=config.StreamingMode.SSE)
     running = own.run_async(user_id="agenteval", session_id=session.id, new_message=content, run_config=mode)
@@ -63,8 +64,14 @@ async def _run(agent: Any, request: Request, names: list[str], target: str) -> A
         yield event
     how = request.get("_how") or {}
     if how.get("output") or how.get("messages"):  # what agents with an `output_key` leave there
-        after = await sessions.get_session(app_name=own.app_name, user_id="agenteval", session_id=session.id)
+        asked = sessions.get_session(app_name=own.app_name, user_id="agenteval", session_id=session.id)
+        after = await _awaited(asked)
         yield {"agenteval_state": dict(after.state)}
+
+
+async def _awaited(result: Any) -> Any:
+    """What a service of sessions gives: before version 1.0 of ADK, it gives that at once."""
+    return await result if inspect.isawaitable(result) else result
 
 
 def _history(messages: list[dict[str, Any]], name: Any, types: Any) -> Iterator[object]:
