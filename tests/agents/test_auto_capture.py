@@ -116,6 +116,26 @@ async def test_every_http_client_is_recorded_and_sees_its_own_address(
     assert not [name for name in asked.headers if "agenteval" in name]
 
 
+@pytest.mark.parametrize("capture", ["auto", "model"])
+@pytest.mark.parametrize("kind", ["python", "command"])
+@pytest.mark.parametrize("way", ["httpx", "requests", "aiohttp", "urllib"])
+async def test_servers_that_are_asked_past_proxies_are_no_proxy(
+    server: ScriptedServer, tmp_path: Path, way: str, kind: str, capture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without(way)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    env = {"SHOP_MODEL": server.url, "OPENAI_API_KEY": KEY, "NO_PROXY": "127.0.0.1"}
+    config = python(tmp_path, CLIENTS, f"with_{way}", capture=capture)
+    if kind == "command":
+        called = f"with_{way}(input())"
+        ending = f"print({'asyncio.run(' + called + ')' if way == 'aiohttp' else called})\n"
+        (tmp_path / "shop_agent.py").write_text(CLIENTS + ending, "utf-8")
+        words = [sys.executable, "shop_agent.py"]
+        config = {"kind": "command", "command": words, "input": "text", "output": "text", "capture": capture}
+    _, events = await run(config, tmp_path, env, "Where is it?")
+    assert paths_of(events) == ["openai/v1/chat/completions"]
+
+
 STREAMED = """
 import os
 import httpx

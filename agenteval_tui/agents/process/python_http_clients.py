@@ -213,8 +213,17 @@ def _own_host() -> str:
 
 
 def _network() -> dict[str, str]:
-    """The proxies of the network that the environment names."""
-    return {name: value for name, value in os.environ.items() if value and name.lower().endswith("_proxy")}
+    """The proxies of the network that the environment names, and the servers that are asked past them."""
+    # AGENTEVAL_PROXY, of a command that is recorded, is none of the network's.
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if value and name.lower().endswith("_proxy") and not name.startswith("AGENTEVAL_")
+    }
+
+
+def _names_proxy() -> bool:
+    return any(name.lower() != "no_proxy" for name in _network())
 
 
 _network_before = _network()
@@ -229,8 +238,7 @@ def begin_network() -> None:
 def _has_own_proxies(named: bool) -> bool:
     """Whether requests go through proxies of the network that agenteval's own would not: others than those of the
     environment. `named`: a client has one."""
-    now = _network()
-    return now != _network_before or (named and not now)
+    return _network() != _network_before or (named and not _names_proxy())
 
 
 # httpx, and httpx2, which came from it
@@ -393,7 +401,8 @@ def _add_to_aiohttp(module: Any) -> None:
         way, headers = None, module.client.CIMultiDict(named.get("headers") or ())
         url: Any = None
         body = "{}" if named.get("json") is not None else named.get("data")
-        own_way = named.get("proxy") or getattr(self, "_default_proxy", None) or bool(_network())
+        # A session goes past the proxies of the network, and agenteval's proxy would not.
+        own_way = named.get("proxy") or getattr(self, "_default_proxy", None) or _names_proxy()
         if _address() and not own_way and not (named.get("json") is not None and named.get("data") is not None):
             url = self._build_url(str_or_url)
             # The session writes the JSON itself; that it names a model is taken as given.

@@ -28,7 +28,7 @@ class _FirstClient:
     def __init__(self, proxy: str) -> None:
         self._proxy = proxy
         # Now, because the program may name another proxy of the network before it imports a client.
-        self._network = {name: value for name, value in os.environ.items() if value and name.lower().endswith("_proxy")}
+        self._network = _network()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name not in _CLIENTS:
@@ -41,6 +41,15 @@ class _FirstClient:
         return found
 
 
+def _network() -> dict[str, str]:
+    """As in `python_http_clients`, which is not loaded yet."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if value and name.lower().endswith("_proxy") and not name.startswith("AGENTEVAL_")
+    }
+
+
 def _lead_to(proxy: str, network: dict[str, str]) -> Any:
     """Send the requests of HTTP clients to the proxy; gives the finder that sees those that are imported."""
     return _load("http_clients").begin(proxy, network)
@@ -48,10 +57,9 @@ def _lead_to(proxy: str, network: dict[str, str]) -> Any:
 
 def _serve(token: str) -> None:
     """Send the requests to models that follow from a request of agenteval's to the proxy that it names."""
-    network = {name: value for name, value in os.environ.items() if value and name.lower().endswith("_proxy")}
     try:
         clients = _load("http_clients")
-        clients.begin("", network)
+        clients.begin("", _network())
         _load("server_requests").begin(token, clients)
     except Exception:  # its requests are not seen
         return
