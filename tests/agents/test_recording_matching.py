@@ -512,3 +512,33 @@ def test_a_request_is_kept_and_answered_however_deep_it_is_nested(levels: int) -
     assert isinstance(answer, Answer)
     assert answer.data() == data
     assert transcript_of(cassette.exchanges).messages == ()
+
+
+def test_halves_of_characters_tell_requests_apart() -> None:
+    matcher = Matcher()
+    assert len({matcher.key(asked("hi", f"x{half}")) for half in ("\ud800", "\ud801", "")}) == 3
+
+
+def test_a_request_that_was_made_again_is_compared_once_with_that_of_the_second_run() -> None:
+    recorded = [
+        Exchange(asked("a"), said("busy", 429)),
+        Exchange(asked("a"), said("1")),
+        Exchange(asked("b"), said("2")),
+    ]
+    playback = OrderedPlayback(recorded)
+    assert [playback.answer(asked(text)) for text in ("a", "b")] == [said("1"), said("2")]
+    assert isinstance(playback.answer(asked("a")), Miss)
+    # What nobody asked again is an answer as any other.
+    assert OrderedPlayback(recorded[:1]).answer(asked("a")) == said("busy", 429)
+
+
+def test_only_what_comes_before_a_models_first_answer_is_a_clocks() -> None:
+    today = date.today()
+    told = f"on {today}"
+    messages = [
+        {"role": "user", "content": told},
+        {"role": "assistant", "content": told},
+        {"role": "tool", "content": told},
+    ]
+    body = without_clock(body_of(messages), today).body
+    assert [message["content"] for message in body["messages"]] == ["on …", told, told]
