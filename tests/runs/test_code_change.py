@@ -682,6 +682,17 @@ async def test_a_file_that_no_run_read_is_no_save(
     assert len(watched.changes) == 2
 
 
+async def test_an_agent_whose_processes_are_reused_has_the_code_of_now(
+    project: Project, watching: Callable[[], Watched]
+) -> None:
+    project.suite = SUITE.replace("capture: model", "reuse: true")
+    await project.record(agent=ASKS_NOBODY)
+    watched = watching()
+    assert set(effects(await watched.change(1)).values()) == {"unchanged"}
+    project.edit("return prompt", "return prompt.upper()")
+    assert effects(await watched.change(2)) == {"shouts": "passes", "polite": "fails"}
+
+
 async def test_a_helper_that_is_imported_counts(
     server: ScriptedServer, project: Project, watching: Callable[[], Watched]
 ) -> None:

@@ -135,8 +135,9 @@ class PythonAgent:
         options, began = self._options, time.perf_counter()
         try:
             tree = self._tree(options)
-            # A check is asked for to see what was just saved.
+            # A check is asked for to see what was just saved: processes that served runs have the code of before.
             tree.look_again()
+            await self._end_free()
             for outcome in await tree.outcomes():
                 if "raised" in outcome:
                     raise RaisedError.of(outcome)
@@ -151,10 +152,13 @@ class PythonAgent:
         """End the processes that wait for another run."""
         # Before the free ones are ended: a run that ends meanwhile must not give its process back.
         self._closed = True
-        await asyncio.gather(*(hosts.close() for hosts in self._reused.values()))
+        await self._end_free()
         if self._lease is not None:
             await self._lease.close()
             self._lease = None
+
+    async def _end_free(self) -> None:
+        await asyncio.gather(*(hosts.close() for hosts in self._reused.values()))
 
     @property
     def files(self) -> frozenset[str]:
