@@ -81,6 +81,8 @@ async def test_a_conversation_streams_and_becomes_a_test(tmp_path: Path) -> None
         screen = app.screen
         assert isinstance(screen, AgentsScreen)
         assert "own.suite.yaml:5, suite Own" in text_of(app)
+        await pilot.press("a")
+        assert "There is no conversation yet" in " ".join(note.message for note in app._notifications)
         await pilot.press("m")
         assert "Ask the agent something first" in " ".join(note.message for note in app._notifications)
         # At every size whom a message goes to is in sight, and one key is enough to type it.

@@ -323,6 +323,8 @@ class AgentsScreen(FrameScreen):
         if agent is not None and (dropped := self.controller.drop_chat(agent)):
             self._close(dropped)
             self._show_chat()
+        else:
+            self.agenteval.say("There is no conversation yet. Press {agents.chat} to begin one.")
 
     def action_make_test(self) -> None:
         try:
