@@ -22,7 +22,7 @@ from agenteval_tui.api.runs import Execution, File, run
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
-from agenteval_tui.core.numbers import count, interval_phrase, percent
+from agenteval_tui.core.numbers import count, interval_phrase, percent, percent_limit
 from agenteval_tui.grading import sentences
 from agenteval_tui.history.execution_names import KeepCommits, checked_name, meta_of
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
@@ -231,7 +231,7 @@ def _failure(graded: Grade, passed: int, repeat: int, pass_rate: float) -> str:
     if repeat > 1:
         interval = interval_phrase(interval_of(passed, repeat))
         reasons = (
-            f"{passed} of {count(repeat, 'run')} passed: {percent(passed / repeat)} "
-            f"({interval}), wanted {percent(pass_rate)}\n{reasons}"
+            f"{passed:,} of {count(repeat, 'run')} passed: {percent(passed / repeat, beside=pass_rate)} "
+            f"({interval}), wanted {percent_limit(pass_rate)}\n{reasons}"
         )
     return reasons

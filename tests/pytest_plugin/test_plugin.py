@@ -57,7 +57,7 @@ def test_repeated(agenteval):
 
 def test_rate(agenteval):
     answers = iter(("please", "no", "please", "no"))
-    agenteval.check(lambda: next(answers), POLITE, repeat=4, pass_rate=0.75)
+    agenteval.check(lambda: next(answers), POLITE, repeat=4, pass_rate=0.504)
 
 def test_twice(agenteval):
     agenteval.check("please", POLITE)
@@ -205,7 +205,7 @@ def test_checks_of_a_session_are_one_execution(session: Session) -> None:
     done = session("test_it.py")
     assert done.ends == {"passed": 4, "failed": 3}
     assert 'contains: "please" is not in the text' in done.text
-    assert "2 of 4 runs passed: 50 % (too few for an interval), wanted 75 %" in done.text
+    assert "2 of 4 runs passed: 50 % (too few for an interval), wanted 50.4 %" in done.text
     assert "give a function that asks the agent" in done.text
     checks = next(one for one in session.history if one.row.title.startswith("pytest: "))
     assert checks.status == "finished"
