@@ -111,7 +111,7 @@ def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: 
     if kind in _BY_SHARE and context.runs and later.runs:
         share = context.failed / context.runs
         if wilson(later.failed, later.runs)[0] > share:
-            return f"it grew from {context.failed} of {context.runs} runs to {later.failed} of {later.runs}"
+            return f"it grew from {context.failed:,} of {context.runs:,} runs to {later.failed:,} of {later.runs:,}"
     return ""
 
 

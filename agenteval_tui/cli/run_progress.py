@@ -240,7 +240,7 @@ class RunProgress:
             f" {one_line(test.name)}  ",
             (share, outcome_sign(status)[1]),
             (f"  {duration(slowest)}", "dim"),
-            (f"  {skipped} not needed" if skipped else "", "dim"),
+            (f"  {skipped:,} not needed" if skipped else "", "dim"),
             ("".join(f"  {remark}" for remark in (missing, raised) if remark), "warn"),
         )
         if self._verbose:

@@ -104,7 +104,7 @@ def resume(
         plan = resumed.plan
         if not reports.on_stdout and not invocation.quiet:
             left, total = len(plan.runs), len(plan.runs) + len(plan.earlier)
-            invocation.out.line((f"{one_line(plan.title)}: {left} of {total} runs are missing", "dim"))
+            invocation.out.line((f"{one_line(plan.title)}: {left:,} of {total:,} runs are missing", "dim"))
         _note_cache(invocation, plan)
         request = ExecutionRequest((), options, *_places(invocation), resume=plan.execution_id, errors=errors)
         return _execute(invocation, store, plan, request, ending, reports)

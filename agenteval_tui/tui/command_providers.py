@@ -65,7 +65,7 @@ def listed_places(session: Session) -> list[PlaceEntry]:
             title = one_line(" ".join(filter(None, (test.id, test.name))), NAME)
             entries.append(PlaceEntry(title, f"test of {name}", NotificationSource("test", loaded.key, test.id)))
     for row in session.store.executions(MOST_EXECUTIONS):
-        about = f"execution, {row.passed} of {row.runs} passed, {age(row.started_ms, at)}"
+        about = f"execution, {row.passed:,} of {row.runs:,} passed, {age(row.started_ms, at)}"
         entries.append(PlaceEntry(one_line(row.title or row.id, NAME), about, NotificationSource("execution", row.id)))
     return entries
 

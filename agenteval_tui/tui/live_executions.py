@@ -185,7 +185,7 @@ def _end_text(row: ExecutionRow) -> str:
     bad = [f"{n} {word}" for n, word in counts if n > 0]
     beside = f", {', '.join(bad)}" if bad else ""
     title = one_line(row.title or f"execution {short_id(row.id)}", NAME)
-    return f"{title} {row.status}: {row.passed} of {row.runs} passed{beside}."
+    return f"{title} {row.status}: {row.passed:,} of {row.runs:,} passed{beside}."
 
 
 def _failure_of(run: RunRow, miss: Miss | None) -> str:

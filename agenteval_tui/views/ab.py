@@ -60,7 +60,7 @@ def _arm(letter: str, arm: Arm) -> Text:
     interval = ""
     if arm.interval is not None:
         interval = "(" + " to ".join(f"{end} %" for end in numbers.percent_interval(*arm.interval)) + ")"
-    more = [f"{arm.errors} in error"] if arm.errors else []
+    more = [f"{arm.errors:,} in error"] if arm.errors else []
     more += [f"{numbers.dollars(arm.cost)} a run"] if arm.cost else []
     more += [f"{numbers.duration(arm.latency_ms)} a run"] if arm.latency_ms is not None else []
     return text(

@@ -67,7 +67,7 @@ def reproduces_text(blame: Blame) -> str:
     if blame.reproduces == "once":
         return "not known: it ran only once. To find out: agenteval run --repeat 5"
     low, high = percent_interval(blame.low, blame.high)
-    rate = f"{blame.passed} of {count(blame.runs, 'run')} passed, {low} to {high} %"
+    rate = f"{blame.passed:,} of {count(blame.runs, 'run')} passed, {low} to {high} %"
     answers = {"always": "yes", "mostly": "yes, mostly", "luck": "no, it was bad luck: it passes most of the time"}
     return f"{answers[blame.reproduces]} ({rate})"
 
@@ -77,9 +77,9 @@ def could_pass_text(blame: Blame) -> str:
     # Sampling says more than stored runs: it continued this very run.
     start = blame.sampled.rates[0] if blame.sampled is not None and blame.sampled.rates else None
     if start is not None and start.passed:
-        return f"yes: continued from step {start.step + 1}, {start.passed} of {start.n} passed"
+        return f"yes: continued from step {start.step + 1}, {start.passed:,} of {start.n:,} passed"
     if start is not None and blame.sampled is not None and blame.sampled.answer == "none" and blame.possible != "yes":
-        return f"not from any step of this run: {start.passed} of {start.n} passed from step {start.step + 1}"
+        return f"not from any step of this run: {start.passed:,} of {start.n:,} passed from step {start.step + 1}"
     if (earlier := blame.earlier_program) is not None:
         return f"yes: with earlier code, {passed_before_text(earlier)}"
     if blame.possible == "unknown":
@@ -92,7 +92,7 @@ def could_pass_text(blame: Blame) -> str:
 def passed_before_text(earlier: EarlierProgram) -> str:
     """`7 of 7 runs passed; files changed since: tools.py, prompts.md (added)`."""
     runs = count(earlier.runs, "run")
-    return f"{earlier.passed} of {runs} passed; files changed since: {file_changes_text(earlier.files)}"
+    return f"{earlier.passed:,} of {runs} passed; files changed since: {file_changes_text(earlier.files)}"
 
 
 def fault_text(blame: Blame) -> str:
@@ -153,7 +153,7 @@ def _unblamed(blame: Blame, options: str) -> View:
 def rate_text(rate: StepRate) -> str:
     """`step 4 repeated: 5 of 8 passed, 22 to 91 %`."""
     low, high = percent_interval(rate.low, rate.high)
-    return f"step {rate.step + 1} repeated: {rate.passed} of {rate.n} passed, {low} to {high} %"
+    return f"step {rate.step + 1} repeated: {rate.passed:,} of {rate.n:,} passed, {low} to {high} %"
 
 
 def sampling_text(sampled: SampledAnswer) -> tuple[Text, ...]:
@@ -201,7 +201,7 @@ def step_view(blame: Blame, step: int) -> View:
     for counted in blame.prefixes:
         if counted.step == step:
             runs = count(counted.runs, "run")
-            lines.append(text((f"{counted.passed} of {runs} that did the same up to here passed", "dim")))
+            lines.append(text((f"{counted.passed:,} of {runs} that did the same up to here passed", "dim")))
     if blame.sampled is not None:
         lines += [text(rate_text(rate)) for rate in blame.sampled.rates if rate.step == step]
     return paragraphs(lines)

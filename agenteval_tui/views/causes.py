@@ -46,7 +46,7 @@ def extent_text(group: CauseGroup, most: int = _TESTS) -> str:
     if group.trend == "gone":
         return f"{numbers.count(group.before, 'run')} before, in {names_of_tests(group, most)}"
     share = "-" if group.share is None else numbers.percent(group.share)
-    runs = f"{group.count} of {numbers.count(group.ended, 'run')} of {names_of_tests(group, most)}"
+    runs = f"{group.count:,} of {numbers.count(group.ended, 'run')} of {names_of_tests(group, most)}"
     return f"{share} of the failures, {runs}"
 
 

@@ -833,7 +833,7 @@ def _tally(tally: Tally | None) -> Text:
         return text(("no run", "dim"))
     more = [share(tally.rate)] if tally.rate is not None else []
     more += [f"score {score_text(tally)}"] if tally.score is not None else []
-    more += [f"{tally.errors} in error"] if tally.errors else []
+    more += [f"{tally.errors:,} in error"] if tally.errors else []
     more += [numbers.duration(tally.latency_ms)] if tally.latency_ms is not None else []
     more += [f"{tally.tokens:,.0f} tokens"] if tally.tokens is not None else []
     more += [numbers.dollars(tally.cost)] if tally.cost else []

@@ -86,7 +86,7 @@ def _rows(component: VarianceComponent, name: Text, note: str, in_short: bool) -
         name += text((where, "dim"), (f"  {held}" if held else "", "warn"))
     cells = [
         name,
-        text(f"{component.passed} of {component.n}"),
+        text(f"{component.passed:,} of {component.n:,}"),
         text((percent(component.rate), "" if component.criterion else "bold")),
     ]
     cells.append(text((interval_text(component.interval), "dim")))
@@ -122,7 +122,7 @@ def _more(test: VarianceComponent, report: VarianceReport) -> list[str]:
     """What is known of a test beside its figures."""
     lines = []
     if test.by_agent:
-        each = (f"{one_line(agent, 40)} {passed} of {n}" for agent, passed, n in test.by_agent)
+        each = (f"{one_line(agent, 40)} {passed:,} of {n:,}" for agent, passed, n in test.by_agent)
         lines.append(f"by agent: {', '.join(each)}")
     if test.flaky and (whose := _whose(test, report)):
         lines.append(whose)
@@ -169,10 +169,9 @@ def _between(test: VarianceComponent) -> str:
 
 def _by_configuration(test: VarianceComponent) -> str:
     """`5 of 5, then 0 of 5`, oldest first; what ran before configurations were stored is marked."""
-    phrases = [
-        f"{part.passed} of {part.n}" + ("" if part.version else " (configuration not stored)") for part in test.parts
-    ]
-    return ", then ".join(phrases)
+    return ", then ".join(
+        f"{part.passed:,} of {part.n:,}{'' if part.version else ' (configuration not stored)'}" for part in test.parts
+    )
 
 
 def suggestions_view(suggested: Sequence[VarianceComponent], until_ms: int | None = None, options: str = "") -> View:
@@ -197,7 +196,7 @@ def _name(component: VarianceComponent) -> str:
 
 def reason_text(component: VarianceComponent) -> str:
     """Why it is in quarantine: what the figures say."""
-    return f"flaky: {component.passed} of {component.n} passed"
+    return f"flaky: {component.passed:,} of {component.n:,} passed"
 
 
 def _command(component: VarianceComponent, options: str) -> str:

@@ -82,9 +82,8 @@ def request_view(
 def request_head(requests: ModelRequests, number: int, calls: Sequence[str]) -> Iterator[Paragraph]:
     """Which request it is, whose, and what is not known of it."""
     request = requests.request(number)
-    yield Paragraph(
-        text((f"request {number} of {len(requests.references)}", "bold"), (_model(request) + _tokens(request), "dim"))
-    )
+    which = f"request {number:,} of {len(requests.references):,}"
+    yield Paragraph(text((which, "bold"), (_model(request) + _tokens(request), "dim")))
     if len(requests.lines) > 1:
         yield Paragraph(line_text(requests, request.line, calls))
     yield from map(Paragraph, _unrecorded(requests))

@@ -104,7 +104,7 @@ def skipped_view(listed: Sequence[Quarantine]) -> View:
 
 
 def _more(number: int) -> Text:
-    return text((f"~ and {number - _MOST} more in quarantine" if number > _MOST else "", "warn"))
+    return text((f"~ and {number - _MOST:,} more in quarantine" if number > _MOST else "", "warn"))
 
 
 def left_out_text(left_out: Sequence[QuarantineEffect]) -> str:
@@ -125,4 +125,4 @@ def _ordered(left_out: Sequence[QuarantineEffect]) -> list[QuarantineEffect]:
 def _runs(excluded: QuarantineEffect) -> str:
     """`1 of 3 runs did not pass`; `3 runs` where all passed."""
     runs = numbers.count(excluded.runs, "run")
-    return f"{excluded.not_passed} of {runs} did not pass" if excluded.not_passed else runs
+    return f"{excluded.not_passed:,} of {runs} did not pass" if excluded.not_passed else runs

@@ -126,6 +126,13 @@ def test_every_module_says_what_it_is() -> None:
         assert ast.get_docstring(ast.parse(first[0])), path
 
 
+def test_what_is_counted_of_a_whole_has_its_thousands_apart() -> None:
+    """`1,100 of 1,200 passed`: figures of runs, in whatever is shown or printed."""
+    bare = re.compile(r"""f["'][^"']*\{[\w.]+\.(passed|failed|errors|n|runs|total|done|count)\} of """)
+    sources = (ROOT / "agenteval_tui").rglob("*.py")
+    assert [path.name for path in sources if bare.search(path.read_text("utf-8")) and "api" not in path.parts] == []
+
+
 def test_names_say_what_is_inside() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
     assert not [path for path in (ROOT / "agenteval_tui").rglob("*.py") if path.stem in vague]

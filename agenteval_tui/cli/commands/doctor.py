@@ -298,7 +298,7 @@ def _trusted() -> DoctorCheck:
     message = f"{count(len(listed), 'repository')} trusted"
     if not gone:
         return DoctorCheck("trust", "ok", message)
-    message += f", {len(gone)} no longer there"
+    message += f", {len(gone):,} no longer there"
     return DoctorCheck("trust", "warning", message, command_line("agenteval", "trust", "--revoke", gone[0].folder))
 
 

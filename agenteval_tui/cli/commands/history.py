@@ -92,5 +92,5 @@ def command(
     invocation.out.view(paragraphs(lines))
     if len(ids) > limit:
         total = count(len(ids), "run" if runs else "execution")
-        invocation.out.line((f"{len(listed)} of {total}; --limit shows more", "dim"))
+        invocation.out.line((f"{len(listed):,} of {total}; --limit shows more", "dim"))
     return 0

@@ -149,11 +149,11 @@ def _agreement(invocation: Invocation, suites: tuple[str, ...], execution: str |
 def _print_figures(out: Output, figures: JudgeFigures) -> None:
     who = f"  {one_line(', '.join(figures.judges), 60)}" if figures.judges else ""
     out.line((f"{one_line(figures.suite, 40)}: {one_line(figures.criterion, 60)}", "bold"), (who, "dim"))
-    errors = f", {figures.errors} in error" if figures.errors else ""
+    errors = f", {figures.errors:,} in error" if figures.errors else ""
     checked = "judged" if figures.by_judge else "checked"
     silent = f", {figures.silent} left to people" if figures.silent else ""
     labelled = f"labelled by people: {figures.labelled}"
-    out.line(f"  {checked} {figures.judged}: {figures.passed} passed{errors}{silent}; {labelled}")
+    out.line(f"  {checked} {figures.judged}: {figures.passed:,} passed{errors}{silent}; {labelled}")
     _print_agreement(out, figures)
     unsaid = figures.unsaid
     if unsaid.n:
@@ -282,7 +282,7 @@ def _reask(
     if as_json:
         out.json(repeated)
         return 0
-    outcomes = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in repeated.outcomes.items())
+    outcomes = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in repeated.outcomes.items())
     out.line((f"{one_line(result.criterion)}, asked {times} times: {outcomes}", "bold"), (f"  {row.id}", "dim"))
     if repeated.scores:
         listed = ", ".join(f"{score:.2f}" for score in repeated.scores)

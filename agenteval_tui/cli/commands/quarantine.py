@@ -108,7 +108,7 @@ def _list(invocation: Invocation, everything: bool, as_json: bool) -> int:
         if not belong[quarantine.suite_key] or in_scope(belong[quarantine.suite_key], projects)
     ]
     if len(listed) > len(own):
-        note = f"{len(listed) - len(own)} of other projects not listed; {invocation.option_for_all} lists them too"
+        note = f"{len(listed) - len(own):,} of other projects not listed; {invocation.option_for_all} lists them too"
         invocation.note(note)
     if as_json:
         invocation.out.json(Quarantines(quarantines=tuple(listed_quarantine(quarantine, now) for quarantine in own)))

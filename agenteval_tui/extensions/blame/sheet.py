@@ -66,7 +66,7 @@ class _Rows:
         sign, token = sign_of(self._blame, index)
         start = (cell(f"{sign or ' '} ", token), cell(LEVELS[bar.level], bar.token))
         name = cell(f" {one_line(step_text(self._transcript, index, room=width))}", "bold" if bar.level == 7 else "")
-        passed = f"{rate.passed} of {rate.n} passed " if rate is not None else ""
+        passed = f"{rate.passed:,} of {rate.n:,} passed " if rate is not None else ""
         return spread((*start, name), (cell(passed, "good" if rate is not None and rate.passed else "dim"),), width)
 
 

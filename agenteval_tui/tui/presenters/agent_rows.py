@@ -145,7 +145,7 @@ def chat_status(chat: Conversation | None, waiting_ms: float | None, width: int)
         cells += [(glyph("passed"), "passed"), (" " + "  ".join(fact for fact in facts if fact), "dim")]
     end: list[Cell] = []
     if len(chat.turns) > 1:
-        sums = [f"{len(chat.turns)} turns", token_count(whole.total_tokens), short_dollars(whole.cost)]
+        sums = [f"{len(chat.turns):,} turns", token_count(whole.total_tokens), short_dollars(whole.cost)]
         end = [("all: " + "  ".join(amount for amount in sums if amount), "dim"), (" ", "")]
     return spread(cells, end, width)
 

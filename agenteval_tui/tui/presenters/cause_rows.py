@@ -269,7 +269,7 @@ def cause_lines(
 
 
 def _example(group: CauseGroup, example: RunRow, result: CriterionResult | None, number: int, width: int) -> list[Line]:
-    place = f"{number + 1} of {len(group.runs)}"
+    place = f"{number + 1:,} of {len(group.runs):,}"
     whose: list[Cell] = [mark(example.status), (f" {one_line(example.test_id, 60)}", "accent")]
     run, agent, example_text = f"  run {example.repetition}", f"  {one_line(example.agent, 30)}", f"   example {place}"
     heads: list[Line] = [(*whose, (f"{run}{agent}{example_text}", "dim")), (*whose, (f"{run}{example_text}", "dim"))]

@@ -37,7 +37,7 @@ def failure_lines(test: str, failure: Failure, width: int) -> list[Line]:
     """The test and its failure: the expected and the actual value, on one line or on two."""
     miss = failure.miss
     where = " ".join(filter(None, (miss.criterion, miss.what)))
-    often = f"   {failure.runs} of {failure.of}"
+    often = f"   {failure.runs:,} of {failure.of:,}"
     name: Line = (("  ", ""), (one_line(test, 60), "bold"))
     lines = [fit((*name, (f"   {one_line(where)}", "dim")), width - len(often))]
     lines[0] = (*lines[0], (often, "dim"))

@@ -50,7 +50,7 @@ def trial_lines(
 
 def trial_title(trial: Trial | None) -> str:
     """Which of the test's runs it is."""
-    return f"run {trial.at + 1} of {len(trial.runs)}" if trial is not None else ""
+    return f"run {trial.at + 1:,} of {len(trial.runs):,}" if trial is not None else ""
 
 
 def nothing_yet(test: str, run_key: str, width: int) -> list[Line]:
@@ -71,7 +71,7 @@ def verdict_line(
     if trial is None or result is None:
         return []
     score = f" {result.score:.2f}" if result.score is not None else ""
-    head: list[Cell] = [(f" run {trial.at + 1} of {len(trial.runs)} ", "dim"), mark(result.outcome)]
+    head: list[Cell] = [(f" run {trial.at + 1:,} of {len(trial.runs):,} ", "dim"), mark(result.outcome)]
     head.append((f" {word(result.outcome)}{score}", token(result.outcome)))
     if impact is None or not impact.total:
         return [fit(head, width)]

@@ -102,7 +102,7 @@ def _suite(node: Node, width: int) -> list[Line]:
     problems = node.suite.problems
     if problems or not node.suite.checked:
         more = "" if node.suite.checked else "checking …"
-        head: list[Cell] = [(f"Problems {len(problems)}" if problems else "Problems", "bold"), (f"  {more}", "dim")]
+        head: list[Cell] = [(f"Problems {len(problems):,}" if problems else "Problems", "bold"), (f"  {more}", "dim")]
         lines += [
             *([()] if lines else []),
             tuple(head if more else head[:1]),
@@ -237,7 +237,7 @@ def _why(runs: TestRuns, width: int) -> list[Line]:
 
 def _reason(failure: Failure, width: int) -> list[Line]:
     """A reason: its criterion, what was expected and got below each other, how many runs say it."""
-    miss, often = failure.miss, f"{failure.runs} of {failure.of}"
+    miss, often = failure.miss, f"{failure.runs:,} of {failure.of:,}"
     sign: Cell = mark("failed" if miss.criterion else "error")
     lines: list[Line] = []
     if miss.criterion:
@@ -299,7 +299,7 @@ def _criterion(node: Node, runs: TestRuns | None, now_ms: int, width: int) -> li
     if summary and summary.n:
         ends = interval_of(summary.passed, summary.n)
         interval = f"{TOO_FEW} for an interval" if ends is None else f"95 % interval {percent_span(*ends)}"
-        rate = f"{summary.passed} of {summary.n} passed, {percent(summary.passed / summary.n)} ({interval})"
+        rate = f"{summary.passed:,} of {summary.n:,} passed, {percent(summary.passed / summary.n)} ({interval})"
         lines += labelled("rate", rate, width)
     source = node.suite.loaded.config_source(test.id, node.criterion)
     lines += [(), (("config_uxon", "dim"),)]

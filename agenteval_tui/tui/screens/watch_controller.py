@@ -180,7 +180,7 @@ class WatchController:
                 lines += paragraph(real_tools_text(self.change), width, "review")
         if self.busy and not self.ended:
             done, most = len(self.running), self.saved.runs if self.saved is not None else 0
-            begun = f"running {done} of {count(most, 'run')} …" if self.saved is not None else "starting …"
+            begun = f"running {done:,} of {count(most, 'run')} …" if self.saved is not None else "starting …"
             lines.append(((begun, "accent"),))
         missing = self.watching.missing if self.watching is not None else 0
         if missing:

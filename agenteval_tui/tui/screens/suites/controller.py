@@ -438,11 +438,11 @@ class SuitesController:
             facts.append("checking …")
         parts: list[tuple[str, str]] = []
         if self.tree.query:
-            parts.append((f"{len(self.tree.shown_tests())} shown", "dim"))
+            parts.append((f"{len(self.tree.shown_tests()):,} shown", "dim"))
         if self.tree.worst_first:
             parts.append(("worst first", "dim"))
         if self.tree.marked:
-            parts.append((f"{len(self.tree.marked)} marked", "accent"))
+            parts.append((f"{len(self.tree.marked):,} marked", "accent"))
         cells = tuple(("  " * bool(place) + words, style) for place, (words, style) in enumerate(parts))
         return cells, ((" · ".join(facts), "dim"),)
 
@@ -518,7 +518,7 @@ class SuitesController:
             lines.append((("  ", ""), (one_line(agent.name, 40), "accent"), (f"  {what_it_is(agent)}", "")))
             lines.append(((f"    {seen(agent)}", "dim"),))
         if len(agents) > FOUND_SHOWN:
-            lines.append(((f"  and {len(agents) - FOUND_SHOWN} more", "dim"),))
+            lines.append(((f"  and {len(agents) - FOUND_SHOWN:,} more", "dim"),))
         return lines
 
     def empty(self, places: str) -> list[Line]:
@@ -607,7 +607,7 @@ def _first_runs(width: int, keymap: Mapping[str, str]) -> list[Line]:
 
 def _offered(offer: Offer, width: int, keymap: Mapping[str, str]) -> list[Line]:
     return [
-        *paragraph(f"{offer.passed} of {count(offer.tests, 'test')} passed. The clearest failure:", width),
+        *paragraph(f"{offer.passed:,} of {count(offer.tests, 'test')} passed. The clearest failure:", width),
         *failure_lines(offer.test_id, offer.failure, width),
         *key_entries(width, (key_of("suites.inspect", keymap), "open it")),
     ]
