@@ -243,7 +243,8 @@ async def test_what_a_module_has_imported_and_defined_is_no_variable(raised: Any
 
 
 CLIENTS = """
-import httpx, openai
+import httpx
+import openai
 
 def asks(prompt):
     client = openai.OpenAI(api_key="k", base_url=prompt, max_retries=0)
