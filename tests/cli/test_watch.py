@@ -259,7 +259,7 @@ def test_runs_of_a_watch_that_the_app_steers_let_its_keys_go_first(tmp_path: Pat
     db = tmp_path / "h.db"
     agenteval.run(tmp_path, db=db, trust=True)
     command = [sys.executable, "-m", "agenteval_tui", "--db", str(db), "run", "--watch", "--once", "--steer"]
-    with subprocess.Popen(
+    with prestarted.popen(
         [*command, "--json", "-", "--trust", str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as watch:
         assert watch.stdout is not None
@@ -273,7 +273,7 @@ def test_a_command_that_comes_twice_at_once_runs_the_changed_tests_once(folder: 
     db = tmp_path / "h.db"
     agenteval.run(folder, db=db, trust=True)
     command = [sys.executable, "-m", "agenteval_tui", "--db", str(db), "run", "--watch", "--steer", "--json", "-"]
-    with subprocess.Popen(
+    with prestarted.popen(
         [*command, "--trust", str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as watch:
         assert watch.stdout is not None
@@ -293,36 +293,42 @@ def test_a_command_that_comes_twice_at_once_runs_the_changed_tests_once(folder: 
 
 
 ASKS_TOOLS = """
-from mcp.client.session import ClientSession
-from mcp.client.stdio import StdioServerParameters, stdio_client
+import json, os, subprocess, sys
 from agent import ask
-async def answer(prompt):
+def answer(prompt):
     with open("mcp.json") as file:
         server = json.load(file)["mcpServers"]["everything"]
-    started = StdioServerParameters(command=server["command"], args=server["args"], env=server["env"])
-    async with stdio_client(started, sys.__stderr__) as (read, write), ClientSession(read, write) as client:
-        await client.initialize()
-        total = await client.call_tool("get-sum", {"a": 2, "b": 3})
-    return ask(f"Say: {prompt} {total.content[0].text}")
+    # As the client of MCP's package, which takes a second to import, it passes on little of its environment.
+    env = {"PATH": os.environ["PATH"], **server["env"]}
+    started = [server["command"], *server["args"]]
+    with subprocess.Popen(started, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        def tell(**message):
+            print(json.dumps({"jsonrpc": "2.0", **message}), file=process.stdin, flush=True)
+        def answer_to(number, method, **params):
+            tell(id=number, method=method, params=params)
+            return next(line["result"] for line in map(json.loads, process.stdout) if line.get("id") == number)
+        client = {"name": "tools", "version": "1"}
+        answer_to(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
+        tell(method="notifications/initialized")
+        total = answer_to(2, "tools/call", name="get-sum", arguments={"a": 2, "b": 3})
+        process.stdin.close()
+    return ask(f"Say: {prompt} {total['content'][0]['text']}")
 """
 
 
 @pytest.mark.parametrize(("kind", "capture"), [("python", "model"), ("command", "model"), ("command", "auto")])
 def test_the_reference_server_of_mcp_is_answered_for_and_a_save_of_its_configuration_is_one(
-    folder: Path, kind: str, capture: str
+    folder: Path, installed: Path, kind: str, capture: str
 ) -> None:
     try:
         words = [*npm_mcp.server("mcp-server-everything"), "stdio"]
     except npm_mcp.NotAvailable as reason:
         pytest.skip(str(reason))
-    (folder / "tools.py").write_text(
-        "import asyncio, json, sys\n" + ASKS_TOOLS + "if __name__ == '__main__':\n"
-        "    print(asyncio.run(answer(sys.stdin.read())))\n"
-    )
+    (folder / "tools.py").write_text(ASKS_TOOLS + "if __name__ == '__main__':\n    print(answer(sys.stdin.read()))\n")
     starts = ["sh", "-c", f"echo started >> {folder.parent / 'starts'}; exec {shlex.join(words)}"]
-    shim = ["-m", "agenteval_tui", "record", "--mcp", "--server", "everything", "--", *starts]
-    place = {"PYTHONPATH": str(Path(agenteval.__file__).parents[1])}
-    server = {"command": sys.executable, "args": shim, "env": place}
+    shim = ["record", "--mcp", "--server", "everything", "--", *starts]
+    forked = {prestarted.WHERE: os.environ[prestarted.WHERE]}
+    server = {"command": str(installed / "agenteval"), "args": shim, "env": forked}
     configuration = folder / "mcp.json"
     configuration.write_text(json.dumps({"mcpServers": {"everything": server}}))
     agent = {
@@ -339,7 +345,7 @@ def test_the_reference_server_of_mcp_is_answered_for_and_a_save_of_its_configura
     assert agenteval.run(folder, db=db, trust=True).passed
     assert (folder.parent / "starts").read_text() == "started\n"
     command = [sys.executable, "-m", "agenteval_tui", "--db", str(db), "run", "--watch", "--recorded-tools"]
-    with subprocess.Popen([*command, "--json", "-", "--trust", str(folder)], stdout=subprocess.PIPE) as watch:
+    with prestarted.popen([*command, "--json", "-", "--trust", str(folder)], stdout=subprocess.PIPE) as watch:
         assert watch.stdout is not None
         changes = (
             event["change"] for event in map(json.loads, iter(watch.stdout.readline, b"")) if event["event"] == "change"
@@ -352,5 +358,5 @@ def test_the_reference_server_of_mcp_is_answered_for_and_a_save_of_its_configura
         asked = next(changes)
         assert (asked["needs_model"], asked["requests"]) == (1, 0)
         assert "recorded 3, now 4" in asked["runs"][0]["reason"]
-        watch.terminate()
+        watch.send_signal(signal.SIGTERM)
     assert (folder.parent / "starts").read_text() == "started\n"
