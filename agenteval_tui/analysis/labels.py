@@ -12,6 +12,7 @@ from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
 from agenteval_tui.history.recordings import recordings_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.judge_labels import JudgeLabels
 
 
 def opinion(run_id: str, criterion: str, *, rating: int | None, passed: bool | None, comment: str, who: str) -> Label:
@@ -42,7 +43,7 @@ def give_label(store: Store, label: Label) -> LabelSaved:
         who=label.who,
     ).result()
     row = store.run(label.run_id)
-    return LabelSaved(label, number, with_labels(store, row) or row.status)
+    return LabelSaved(label, number, with_labels(store, row, JudgeLabels(store)) or row.status)
 
 
 def give_labels(store: Store, labels: Sequence[Label]) -> None:
@@ -54,13 +55,14 @@ def give_labels(store: Store, labels: Sequence[Label]) -> None:
 def resolve_review(store: Store, run_ids: Iterable[str]) -> None:
     """Grade criteria that wait for a person again in those of these runs that have any: their labels changed."""
     asks: dict[str, bool] = {}
+    judge_labels = JudgeLabels(store)
     for row in runs_of_ids(store, run_ids):
         for digest in row.criteria:
             if digest not in asks:
                 config = str((store.criterion(digest) or {}).get("config", ""))
                 asks[digest] = "Human" in config or "accept" in config
         if any(asks[digest] for digest in row.criteria):
-            with_labels(store, row)
+            with_labels(store, row, judge_labels)
 
 
 def runs_of_ids(store: Store, run_ids: Iterable[str]) -> list[RunRow]:
@@ -91,4 +93,4 @@ def remove_label(store: Store, label_saved: LabelSaved) -> str:
     """Undo `give_label`: the label before it counts again. Gives the run's outcome."""
     store.write(TakeBackLabel(label_saved.number)).result()
     row = store.run(label_saved.label.run_id)
-    return with_labels(store, row) or row.status
+    return with_labels(store, row, JudgeLabels(store)) or row.status

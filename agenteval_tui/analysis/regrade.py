@@ -172,10 +172,11 @@ def _variables(row: RunRow, rules: CriteriaSource) -> dict[str, Any]:
     return {**row.variables, **(rules.variables or {})}
 
 
-def with_labels(store: Store, row: RunRow) -> str:
+def with_labels(store: Store, row: RunRow, judge_labels: JudgeLabels) -> str:
     """Grade the criteria of a stored run that wait for a person again, now that it has labels; gives the new status.
 
-    "" when none asks a person, or nothing changed. The other results stay as they are.
+    "" when none asks a person, or nothing changed. The other results stay as they are. `judge_labels`: made since the
+    labels are stored; of many runs it is one, as what it answers takes a look at all runs with labels.
     """
 
     # Only what people decide is graded again: the others' criteria may be others today, and nobody asked for that.
@@ -191,7 +192,7 @@ def with_labels(store: Store, row: RunRow) -> str:
     if not specs or transcript.error is not None:
         return ""
     labels, sole = store.labels([row.id]), sole_of_results(results)
-    labelled = JudgeLabels(store).of(row.suite_key)
+    labelled = judge_labels.of(row.suite_key)
     replies = stored_answers(
         specs.values(),
         transcript,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from agenteval_tui.agents.process.python_conversation import Conversation
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
+from tests.work import lines_run
 
 Piece = Callable[[Conversation], object]
 
@@ -34,24 +33,6 @@ def calls_in_messages(number: int) -> Iterator[Piece]:
 def calls_one_by_one(number: int) -> Iterator[Piece]:
     call: Any = {"id": f"c{number}", "name": "find", "arguments": "{}"}
     yield lambda conversation: conversation.call(f"m{number}", call)
-
-
-def lines_run(work: Callable[[], object]) -> int:
-    """How many lines of Python run."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, argument: object) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def steps(pieces: Callable[[int], Iterator[Piece]], length: int) -> int:

@@ -19,6 +19,7 @@ from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.directories import history_file
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.store import Store
+from tests.work import lines_run
 
 PROMPT = "Rate from 1 to 5.\nQuestion: {{prompt}}\nAnswer: {{output}}\nOne number only."
 ROWS = 60
@@ -124,7 +125,9 @@ def test_a_run_of_a_judge_that_knows_its_limits(project: Project, tmp_path: Path
     first = project.cli("run", project.path)
     assert "60 to be reviewed" in first.out
     assert "0 labels of runs that it scored are too few" in first.out
-    project.label(range(1, 61))
+    # The second half has twice the labels to look at: once, and not for each run.
+    halves = [lines_run(lambda rows=rows: project.label(rows)) for rows in (range(1, 31), range(31, 61))]
+    assert halves[1] < 1.5 * halves[0]
     junit, markdown, results = tmp_path / "j.xml", tmp_path / "r.md", tmp_path / "r.json"
     done = project.cli("run", project.path, "--junit", junit, "--md", markdown, "--json", results)
     assert done.code == 1
