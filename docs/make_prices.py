@@ -28,9 +28,9 @@ PROVIDERS = {
     "cohere_chat": ("", ""),
     "groq": ("groq/", "groq/"),
 }
-# No chat models by token alone, or not for everybody.
+# No models by token alone, or not for everybody.
 LEFT_OUT = re.compile(
-    r"^ft:|audio|tts|search|image|realtime|computer-use|deep-research|lyria|robotics|container|live|embed|guard|cyber"
+    r"^ft:|audio|tts|search|image|realtime|computer-use|deep-research|lyria|robotics|container|live|guard|cyber"
     r"|daybreak|rosalind|omni|exp|gemma|learnlm|beta|multi-agent|gv2|vibe|leanstral|voxtral|pixtral|fim|code-agent"
     r"|glm|customtools|vision|aya"
 )
@@ -58,13 +58,15 @@ def prices_of(data: dict[str, Any]) -> dict[str, dict[str, dict[str, float]]]:
     found: dict[str, dict[str, dict[str, float]]] = {provider: {} for provider in PROVIDERS}
     for key, entry in data.items():
         provider = entry.get("litellm_provider")
-        if provider not in PROVIDERS or entry.get("mode") not in ("chat", "responses"):
+        if provider not in PROVIDERS or entry.get("mode") not in ("chat", "responses", "embedding"):
             continue
         there, here = PROVIDERS[provider]
         name = here + key.removeprefix(there)
         if LEFT_OUT.search(key) or (there and not key.startswith(there)):
             continue
         price = {ours: round(entry[theirs] * 1e6, 6) for ours, theirs in LITELLM_FIELDS.items() if entry.get(theirs)}
+        if entry["mode"] == "embedding":
+            price.setdefault("output", 0.0)  # there is none
         if {"input", "output"} <= price.keys():
             found[provider][name] = price
     for named in found.values():

@@ -38,7 +38,8 @@ LITELLM_FIELDS = {
     "cache_write": "cache_creation_input_token_cost",
     "cache_write_1h": "cache_creation_input_token_cost_above_1hr",
 }
-_MODES = ("chat", "responses", "completion")
+_EMBEDDING = "embedding"
+_MODES = ("chat", "responses", "completion", _EMBEDDING)
 # Providers whose own server knows the model without the provider's name, which LiteLLM writes before it.
 _UNPREFIXED = ("gemini/", "mistral/", "deepseek/", "xai/")
 _JSON_OBJECT = re.compile(r"\s*\{\s*[\"}]")
@@ -259,8 +260,11 @@ def litellm_price(entry: Mapping[str, Any]) -> Price | None:
             fields[ours] = round(value * 1e6, 6) if number else value
         except OverflowError:
             fields[ours] = float("inf")
-    if not {"input", "output"} <= fields.keys() or (fields["input"] == 0 or fields["output"] == 0):
+    needed = ("input",) if entry["mode"] == _EMBEDDING else ("input", "output")
+    if not all(fields.get(name) for name in needed):
         return None
+    if entry["mode"] == _EMBEDDING:
+        fields["output"] = 0.0  # there is none
     return price_of(fields)
 
 

@@ -44,6 +44,13 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.parametrize("out", [None, 0, 0.0])
+def test_an_embedding_has_a_price_without_an_output(listed: Path, tmp_path: Path, out: float | None) -> None:
+    listed.write_text(json.dumps({"embed-x": entry("openai", 1e-7, out, mode="embedding")}), "utf-8")
+    update_prices(tmp_path, str(listed))
+    assert Prices.load(tmp_path).of("embed-x") == Price(0.1, 0)
+
+
 def test_prices_of_litellms_list_come_into_the_file(listed: Path, tmp_path: Path) -> None:
     home = tmp_path / "new" / "config"
     done = update_prices(home, str(listed))

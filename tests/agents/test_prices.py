@@ -99,7 +99,8 @@ def test_the_bundled_list(tmp_path: Path) -> None:
     listed = read_prices(ROOT / "agenteval_tui" / "agents" / "prices.yaml")
     assert len(listed) >= 80
     for name, price in listed.items():
-        assert 0 < price.input <= price.output < 1000, name
+        assert 0 < price.input < 1000, name
+        assert price.input <= price.output < 1000 or (price.output == 0 and "embed" in name), name
         assert price.cached is None or price.cached <= price.input, name
         assert prices.of(name) == price
     head = (ROOT / "agenteval_tui" / "agents" / "prices.yaml").read_text()
@@ -118,7 +119,8 @@ def test_the_script_that_makes_the_list(tmp_path: Path, capsys: pytest.CaptureFi
         "gpt-9-2030-01-01": entry("openai", 1e-6, cache_read_input_token_cost=1e-7),
         "gpt-9-2029-01-01": entry("openai", 3e-6),
         "gpt-9-audio": entry("openai", 3e-6),
-        "embed": entry("openai", 3e-6) | {"mode": "embedding"},
+        "embed": entry("openai", 3e-6) | {"mode": "embedding", "output_cost_per_token": 0},
+        "dall-e": entry("openai", 3e-6) | {"mode": "image_generation"},
         "mistral/m-latest": entry("mistral", 2.5e-7),
         "groq/openai/x": entry("groq", 0.0000001),
         "free": entry("openai", 0),
@@ -135,7 +137,7 @@ def test_the_script_that_makes_the_list(tmp_path: Path, capsys: pytest.CaptureFi
     assert "LiteLLM 1.2.3" in out
     (tmp_path / "prices.yaml").write_text(out)
     assert read_prices(tmp_path / "prices.yaml") == {
-        "gpt-9": Price(1, 2, 0.1), "gpt-9-2029-01-01": Price(3, 6), "m-latest": Price(0.25, 0.5),
+        "embed": Price(3, 0), "gpt-9": Price(1, 2, 0.1), "gpt-9-2029-01-01": Price(3, 6), "m-latest": Price(0.25, 0.5),
         "groq/openai/x": Price(0.1, 0.2),
     }  # fmt: skip
 
