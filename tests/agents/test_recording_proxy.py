@@ -242,6 +242,14 @@ def test_a_key_in_pieces_is_not_kept_whatever_is_beside_the_data_of_an_event(for
     assert other == stream
 
 
+def test_a_key_in_bytes_is_not_kept() -> None:
+    question = Question("POST", "openai/v1/audio/speech", {}, b"\xff planted-Key-0001 \x00")
+    exchange = Exchange(question, ExchangeAnswer(200, "audio/mpeg", b"\x89\xff planted-Key-0001"))
+    clean = KeyRedactor(["planted-Key-0001"]).exchange(exchange)
+    assert (clean.question.body, clean.answer.body) == (b"\xff *** \x00", b"\x89\xff ***")
+    assert KeyRedactor(["another-Key-0001"]).exchange(exchange) == exchange
+
+
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example"])
 async def test_other_names_of_this_machine_are_refused(host: str) -> None:
     async with proxied(lambda _: Answer(body="{}")) as (session, client):
