@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, moment, percent, rate_bar, short_dollars, short_duration, short_number
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
@@ -283,11 +284,7 @@ def why_or_answer(row: RunRow, width: int) -> str:
 
 def _since(before: str, now: str, style: str, same: str) -> list[Cell]:
     """`now`, with what it begins with as the row above does in the style `same`: whole words, or all of it."""
-    shared = 0
-    for char, other in zip(before, now, strict=False):
-        if char != other:
-            break
-        shared += 1
+    shared = common_start(before, now)
     # A word that is dim in part reads as two.
     if shared < len(now):
         shared = now.rfind(" ", 0, shared) + 1

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.sight import Sight
@@ -412,11 +413,7 @@ def _block(place: Position) -> int:
 
 def _common(old: Transcript, new: Transcript) -> int:
     """The first message that is not the same in both, or whose tool calls are not."""
-    first = 0
-    for old_message, other in zip(old.messages, new.messages, strict=False):
-        if old_message is not other and old_message != other:
-            break
-        first += 1
+    first = common_start(old.messages, new.messages)
     # A call's block shows its result too, and that may come later: go back to the message that made the call.
     changed = {
         number
