@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from agenteval_tui.history.baselines import set_baseline
 from agenteval_tui.history.delete_runs import remove_runs
@@ -180,6 +181,8 @@ def test_what_deleting_takes_is_said_before(session: Session) -> None:
     deletion = controller.selection(0).deletion(session.store)
     assert (deletion.question, deletion.executions) == ("Delete 1 run?", [])
     assert deletion.warnings == ["This deletes it for good, with its transcript and results."]
+    stays = (replace(deletion, running=number).warnings[0] for number in (1, 2))
+    assert list(stays) == ["1 execution is still running and stays.", "2 executions are still running and stay."]
 
 
 def test_an_execution_is_compared_with_its_baseline_or_the_one_before(tmp_path: Path, session: Session) -> None:

@@ -177,14 +177,10 @@ class Deletion(Struct, frozen=True):
         """What to know before."""
         words = [f"Runs that {KEPT_FOR.get(why, why)}: {number:,}." for why, number in self.worth.items()]
         if self.running:
-            words.append(f"{count(self.running, 'execution')} is still running and stays.")
-        single = len(self.runs) == 1
-        words.append(
-            "This deletes it for good, with its transcript and results."
-            if single
-            else "This deletes them for good, with their transcripts and results."
-        )
-        return words
+            stays = "is still running and stays" if self.running == 1 else "are still running and stay"
+            words.append(f"{count(self.running, 'execution')} {stays}.")
+        what = "it for good, with its transcript" if len(self.runs) == 1 else "them for good, with their transcripts"
+        return [*words, f"This deletes {what} and results."]
 
 
 def execution_to_compare_with(store: Store, row: ExecutionRow) -> str | None:
@@ -465,7 +461,7 @@ class HistoryController:
         if self._query:
             return [(), (("  Nothing fits.", ""),), (("  Press {everywhere.back} to clear the search.", "dim"),)]
         if self.failed_only:
-            return [(), (("  Everything passed.", "passed"),), (("  Press {history.failed} to show all runs.", "dim"),)]
+            return [(), (("  Nothing failed.", "passed"),), (("  Press {history.failed} to show all runs.", "dim"),)]
         if self._elsewhere:
             return nothing_here(self._elsewhere)
         if self.execution is not None:
@@ -493,5 +489,5 @@ class HistoryController:
             cells.append(("  not passed", "failed"))
         right: list[Cell] = [(count(self.rows.count(), "run" if self.showing_runs else "execution"), "dim")]
         if self.rows.marked:
-            right.insert(0, (f"{len(self.rows.marked)} marked  ", "accent"))
+            right.insert(0, (f"{len(self.rows.marked):,} marked  ", "accent"))
         return tuple(cells), tuple(right)
