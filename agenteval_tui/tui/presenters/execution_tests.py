@@ -90,14 +90,7 @@ def _line(test_outcome: TestOutcome, names: int, strip: int, width: int) -> Line
     cells: list[Cell] = [("   ", ""), mark(of_runs(*numbers) or "none"), (" ", "")]
     cells += [(left(test_outcome.name, names), ""), ("  ", "")]
     glyphs = test_outcome.outcomes[:strip]
-    # Equal neighbours are one cell of a line: each change of style is sent.
-    for outcome in glyphs:
-        sign, style = mark(outcome)
-        if cells[-1][1] == style and style:
-            cells[-1] = (cells[-1][0] + sign, style)
-        else:
-            cells.append((sign, style))
-    cells.append((" " * (strip - len(glyphs)), ""))
+    cells += [*map(mark, glyphs), (" " * (strip - len(glyphs)), "")]
     decided = numbers[0] + numbers[1]
     cells.append((right(f"{numbers[0]}/{decided}" if decided else "", 7) + "  ", "dim"))
     end: tuple[Cell, ...] = (

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import Test
 
 _BAD = ("failed", "error", "flaky")
+_ENDED = ("passed", "failed", "error", "needs_review")
 Kind = Literal["suite", "test", "criterion"]
 
 SPARK = 8  # this many of the newest runs are shown in a row
@@ -353,16 +354,8 @@ class SuiteTree:
 def _recent_marks(summary: TestSummary) -> list[Cell]:
     """A glyph a run, the newest last; runs that do not count now are dim."""
     rows = zip(summary.recent, counted(summary), strict=True)
-    recent = [(status, counts) for status, counts in rows if status in ("passed", "failed", "error", "needs_review")]
-    cells: list[Cell] = []
-    for status, counts in recent[-SPARK:]:
-        sign, token = mark(status)
-        token = token if counts else "dim"
-        if cells and cells[-1][1] == token:
-            cells[-1] = (cells[-1][0] + sign, token)
-        else:
-            cells.append((sign, token))
-    return [*cells, (" " * (SPARK - len(recent[-SPARK:])), "")]
+    ended = [(*mark(status), counts) for status, counts in rows if status in _ENDED][-SPARK:]
+    return [*((sign, style if counts else "dim") for sign, style, counts in ended), (" " * (SPARK - len(ended)), "")]
 
 
 def other_agent(node: Node, summary: TestSummary) -> str:
