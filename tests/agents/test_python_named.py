@@ -444,6 +444,53 @@ class TestContextOfFunctions:
         assert "has no nam" in problem
 
 
+class TestArgumentsOfTypes:
+    """What `input` gives a parameter is made into the type that it declares."""
+
+    MODULE = """
+from __future__ import annotations
+from dataclasses import dataclass
+from typing import Dict, List, Optional, TypedDict
+@dataclass(frozen=True)
+class Line:
+    user: str
+    text: Optional[str] = None
+@dataclass
+class Limits:
+    model: str
+    tokens: int = 5
+class Row(TypedDict):
+    user: str
+def reply(lines: List[Line], limits: Optional[Limits] = None, rows: List[Row] = (), by_name: Dict[str, Line] = {}):
+    return f"{lines[-1].user}: {lines[-1].text} {limits.tokens if limits else '-'} {list(rows)} {by_name}"
+"""
+
+    @pytest.mark.parametrize(
+        ("given", "answer"),
+        [
+            ({"lines": [{"user": "bob", "text": "{{prompt}}"}]}, "bob: hello - [] {}"),
+            ({"lines": [{"user": "ana"}], "limits": {"model": "m", "tokens": "7"}}, "ana: None 7 [] {}"),
+            ({"lines": [{"user": "a"}], "rows": [{"user": "x"}]}, "a: None - [{'user': 'x'}] {}"),
+            ({"lines": [{"user": "a"}], "by_name": {"b": {}}}, "a: None - [] {'b': {}}"),
+        ],
+    )
+    async def test_objects(self, run_agent: Run, tmp_path: Path, given: dict[str, Any], answer: str) -> None:
+        (tmp_path / "mine.py").write_text(self.MODULE, encoding="utf-8")
+        ran = await run_agent(python("mine:reply", input=given))
+        assert ran.transcript.final_output == answer, ran.events
+
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            ([{"text": "x"}], "the argument lines of mine:reply is a Line, which needs user; write it in `input`"),
+            ([{"user": "a", "txt": "x"}], "which has no txt; its fields: user, text"),
+        ],
+    )
+    async def test_fields_that_are_wrong(self, run_agent: Run, tmp_path: Path, given: Any, problem: str) -> None:
+        (tmp_path / "mine.py").write_text(self.MODULE, encoding="utf-8")
+        assert problem in failure(await run_agent(python("mine:reply", input={"lines": given}))).message
+
+
 class TestFactoriesWithSettings:
     """What needs only what the agent's settings have makes the agent."""
 

@@ -81,6 +81,33 @@ def messages_for(function: Any, name: str, value: Any) -> object:
     return value
 
 
+def argument_for(function: Any, name: str, value: Any, target: str) -> object:
+    """What the option `input` gives a parameter, as the type that it declares: messages as in `messages_for`, and an
+    object, or a list of them, as a model of pydantic or a dataclass. Raises WrongTarget where its fields can't be."""
+    value = messages_for(function, name, value)
+    several = isinstance(value, list)
+    objects: list[Any] = value if several else [value]
+    kind = declared(function, name)
+    origin = typing.get_origin(kind)
+    if (
+        not objects
+        or origin is dict
+        or several != (origin is not None)
+        or not all(isinstance(each, dict) for each in objects)
+    ):
+        return value
+    classes = [item for item in _classes(kind) if _made_of_fields(item)]
+    if len(classes) != 1:
+        return value
+    for needed in names_of(classes[0])[1]:
+        if not all(needed in each for each in objects):
+            made = pieces.article(classes[0].__name__)
+            problem = " is " + made + ", which needs " + needed + "; write it in `input`"
+            raise pieces.WrongTarget("the argument " + name + " of " + target + problem)
+    own = [_of_fields(classes[0], each, target, "argument " + name) for each in objects]
+    return own if several else own[0]
+
+
 def _classes(kind: Any) -> Iterator[type]:
     """The classes in an annotation."""
     inner = typing.get_args(kind)

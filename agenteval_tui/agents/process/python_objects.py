@@ -111,7 +111,7 @@ def asked(function: Any, request: Request, how: dict[str, Any], target: str) -> 
         if how.get("context_option"):
             offered |= {parameter.name for parameter in parameters if parameter.name == "context"}
         named = dict({name: request[name] for name in offered}, **own_input)
-        named = {name: contexts.messages_for(function, name, value) for name, value in named.items()}
+        named = {name: contexts.argument_for(function, name, value, target) for name, value in named.items()}
         return function(*[named.pop(name) for name in positional], **named)
     return answers.call(function, dict(request, prompt=own_input), told=True)
 
