@@ -682,6 +682,48 @@ async def test_a_file_that_no_run_read_is_no_save(
     assert len(watched.changes) == 2
 
 
+READS_LATE = """
+import pathlib, subprocess, sys, threading, time
+HERE = pathlib.Path(__file__).parent
+def answer(prompt):
+    import lazy
+    words = [sys.executable, *STARTED]
+    worker = subprocess.run(words, cwd=HERE, capture_output=True, text=True).stdout.strip()
+    return " ".join([prompt, lazy.WORD, (HERE / "prompt.md").read_text().strip(), worker])
+"""
+WAITS = "threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\n"
+
+
+@pytest.mark.parametrize("started", ['["work/run.py"]', '["-m", "work.run"]'])
+@pytest.mark.parametrize("at_import", ["", WAITS])
+async def test_what_is_read_while_the_agent_answers_counts(
+    project: Project, watching: Callable[[], Watched], at_import: str, started: str
+) -> None:
+    """Also of an agent that is not forked, and of programs that it starts."""
+    (project.folder / "work").mkdir()
+    project.write("work/run.py", "import pathlib\nprint(pathlib.Path(__file__).with_name('limit.txt').read_text())\n")
+    project.write("work/limit.txt", "10")
+    project.write("lazy.py", "WORD = 'now'\n")
+    project.write("prompt.md", "soon")
+    project.suite = SUITE.replace("contains: please", "equals: please now soon 10")
+    await project.record(agent=READS_LATE.replace("STARTED", started) + at_import)
+    watched = watching()
+    number = 1
+    assert effects(await watched.change(number))["polite"] == "unchanged"
+    for file, before, after in (
+        ("lazy.py", "now", "then"),
+        ("prompt.md", "soon", "late"),
+        ("work/run.py", "print(", "print('about', "),
+        ("work/limit.txt", "10", "11"),
+    ):
+        for edit in ((before, after), (after, before)):
+            project.edit(*edit, file)
+            number += 1
+            change = await watched.change(number)
+            effect = "fails" if edit[0] == before else "unchanged"
+            assert (effects(change)["polite"], change.files) == (effect, (str(project.folder / file),))
+
+
 async def test_an_agent_whose_processes_are_reused_has_the_code_of_now(
     project: Project, watching: Callable[[], Watched]
 ) -> None:

@@ -355,9 +355,9 @@ def _do_prepare(request: dict[str, Any]) -> dict[str, Any]:
     # A run tells the files that it reads beside these.
     _files = files
     tracked.forget()
-    # Each fork of this process goes on noting what it reads, and says it with its answer.
-    if not shared["unsafe"]:
-        tracked.on = True
+    # This process, or each fork of it, notes on what a run reads, and says it with its answer. Only what is forked can
+    # have modules ready for the next run.
+    tracked.on, tracked.learns = True, not shared["unsafe"]
     return dict(shared, outcomes=outcomes, files=files, folders=folders, ms=(time.perf_counter() - began) * 1000)
 
 
@@ -503,7 +503,7 @@ def _do_agent(request: dict[str, Any]) -> None:
     handler = _signal.signal(_SIGTERM, _made_late) or 0
     tracked = getattr(_loaded("python_effects"), "tracked", None)
     # Level 2 has another folder and other variables than a run with its own.
-    if tracked is not None and tracked.on and not request.keys() & {"cwd", "env"}:
+    if tracked is not None and tracked.learns and not request.keys() & {"cwd", "env"}:
         tracked.call_begins()
     try:
         with _telling_output(request["id"]), _sibling("python_http_clients").by_way_of(request.get("proxy") or ""):

@@ -15,7 +15,7 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -77,8 +77,12 @@ class Effects:
 
     def __init__(self) -> None:
         self.on = False
+        self.learns = False
+        """Whether to note what packages import late (`call_begins`)."""
         self.read: dict[str, None] = {}
         self.listed: dict[str, None] = {}
+        self.started: dict[str, None] = {}
+        """The folders of the project's programs that were started: what these read is not seen."""
         self.effects: list[list[str]] = []
         self.hosts: dict[str, None] = {}
         """The names of servers whose addresses were looked up."""
@@ -120,6 +124,8 @@ class Effects:
             if self._setting is not None and _is_package_asking() and self._setting == _setting():
                 self._late[arguments[0]] = None
         elif event in _EFFECTS:
+            if event in ("subprocess.Popen", "os.posix_spawn"):
+                self._look_at_program(arguments[1], arguments[2] if event == "subprocess.Popen" else None)
             first = arguments[0] if arguments and isinstance(arguments[0], (str, bytes)) else ""
             if event in ("os.rename", "os.remove") and _is_exempt(os.fsdecode(first)):
                 return
@@ -129,8 +135,15 @@ class Effects:
 
     def forget(self) -> None:
         """What was seen by now is told."""
-        for records in (self.effects, self.read, self.listed, self.hosts):
+        for records in (self.effects, self.read, self.listed, self.started, self.hosts):
             records.clear()
+
+    def _look_at_program(self, words: object, folder: object) -> None:
+        """A program is started: files of the project that it is told count as read, and all that is beside them."""
+        for path in _sources_named(words, folder if isinstance(folder, (str, bytes)) else "."):
+            if len(self.started) < _MOST and _is_of_project(path):
+                self.read[path] = None
+                self.started[os.path.dirname(path)] = None  # noqa: PTH120
 
     def _note(self, what: str, path: str) -> None:
         if len(self.effects) < _MOST_EFFECTS:
@@ -159,11 +172,11 @@ class Effects:
     def more(self, before: Iterable[str]) -> list[str]:
         """The files that were imported or read since `before` was taken, and the folders that were listed."""
         number = self.new_modules()
-        if not self.read and not self.listed and number <= 0:
+        if not self.read and not self.listed and not self.started and number <= 0:
             return []
         # New modules are the last ones. To look at the others would copy the memory that they are in, for each run.
         new = list(itertools.islice(reversed(sys.modules.values()), max(0, number)))
-        return sorted({*self._sources(new), *self._folders()} - set(before))
+        return sorted({*self._sources(new), *self._folders(), *self.started} - set(before))
 
     def _folders(self) -> list[str]:
         """The folders of the project that were listed."""
@@ -175,11 +188,32 @@ class Effects:
     def _sources(self, modules: Iterable[ModuleType]) -> list[str]:
         """The files of the project among those of these modules and those that were read."""
         paths = dict.fromkeys(path for path in map(_source, modules) if path)
-        for path in list(self.read):
-            installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, *_OURS))
-            if not installed and not path.startswith(_SYSTEM) and not _is_exempt(path):
-                paths[path] = None
+        paths.update(dict.fromkeys(filter(_is_of_project, list(self.read))))
         return sorted(paths)[:_MOST]
+
+
+def _is_of_project(path: str) -> bool:
+    """Whether a file that was read may be the project's own."""
+    installed = any(part in path for part in _INSTALLED) or path.startswith((_STDLIB, *_OURS))
+    return not installed and not path.startswith(_SYSTEM) and not _is_exempt(path)
+
+
+def _sources_named(words: Any, folder: str | bytes) -> Iterator[str]:
+    """The files that a program's words name: those with an ending, and modules of Python after `-m`."""
+    if not isinstance(words, (list, tuple)) or not all(isinstance(word, (str, bytes)) for word in words):
+        return
+    # A shell is told a whole command in one word.
+    parts = [part for word in words for part in os.fsdecode(word).split()]
+    folder = os.path.abspath(os.fsdecode(folder))  # noqa: PTH100
+    for before, word in zip(["", *parts], parts):  # noqa: B905 - Python 3.8
+        named = [word] if os.path.splitext(word)[1] else []  # noqa: PTH122
+        if before == "-m":
+            module = os.path.join(*word.split("."))  # noqa: PTH118
+            named = [module + ".py", os.path.join(module, "__main__.py")]  # noqa: PTH118
+        for path in (os.path.join(folder, name) for name in named):  # noqa: PTH118
+            hidden = any(part.startswith(".") or part == "node_modules" for part in path.split(os.sep))  # noqa: PTH206
+            if not hidden and os.path.isfile(path):  # noqa: PTH113
+                yield os.path.normpath(path)
 
 
 def _is_exempt(path: str) -> bool:
