@@ -37,7 +37,7 @@ def copy_samples(folder: Path) -> Path:
     return target
 
 
-def run_samples(suites: Path, db: Path, *, tests: tuple[str, ...] = ()) -> str:
+def run_samples(suites: Path, db: Path, *, tests: tuple[str, ...] = (), trust: bool = False) -> str:
     """Run them into a history; gives the execution's id."""
 
     async def work() -> str:
@@ -45,7 +45,7 @@ def run_samples(suites: Path, db: Path, *, tests: tuple[str, ...] = ()) -> str:
         try:
             plan = make_plan(
                 [load_suite(path) for path in discover([suites])],
-                PlanOptions(tests=tests, title="samples"),
+                PlanOptions(tests=tests, title="samples", trust=trust),
                 user_agents={},
                 store=store,
             )
