@@ -187,7 +187,7 @@ class InspectController:
         """Where the open run stands among the failures around it: "failure 1 of 15"."""
         failures = self.around.failures()
         if self.run_id in failures:
-            return f"failure {failures.index(self.run_id) + 1} of {len(failures)}"
+            return f"failure {failures.index(self.run_id) + 1:,} of {len(failures):,}"
         return count(len(failures), "failure") if failures else ""
 
     @property
@@ -322,10 +322,8 @@ class InspectController:
         if config is not None:
             self._drafts[key] = Draft(config, saved)
         draft = self._drafts.get(key)
-        if draft is not None and draft.text == saved:
-            draft = self._drafts.pop(key) and None
         # Somebody else has changed the config in the file since the draft was begun.
-        elif draft is not None and draft.base != saved:
+        if draft is not None and saved not in (draft.text, draft.base):
             merged = merge(draft.base, draft.text, saved)
             draft.base, draft.text = saved, merged.text
             self._say(
@@ -334,8 +332,10 @@ class InspectController:
                 + "; press {inspect.revert} to drop it.",
                 severity="warning",
             )
-            if draft.text == saved:
-                draft = self._drafts.pop(key) and None
+        # By now the file has what was edited, or has it as it was before.
+        if draft is not None and draft.text == saved:
+            del self._drafts[key]
+            draft = None
         # How it is saved was judged when the run was opened; an edit is judged now, and so is a long config.
         judged = draft is None and number < len(self._saved_results) and bench.known_verdict(number) is None
         self.result = self._saved_results[number] if judged else None

@@ -37,6 +37,7 @@ from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.suites.dataset_edit import RowAdded, undo_add_row
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_keys, typing_key
 from agenteval_tui.tui.code_watch import watched_tests
 from agenteval_tui.tui.inspect_target import InspectTarget
@@ -471,16 +472,15 @@ class InspectScreen(FrameScreen):
     def _tabs_of_run(self) -> dict[str, str]:
         """The tabs that the open run has something for, and the one that is shown."""
         bench = self.controller.bench
-        there = {self.view}
-        if self.error.has_something:
-            there.add("error")
-        if bench is not None and (bench.transcript.output or bench.transcript.log):
-            there.add("output")
-        if bench is not None and bench.transcript.state:
-            there.add("state")
-        if bench is not None and bench.transcript.requests is not None:
-            there.add("context")
-        return {view: name for view, name in INSPECT_TABS.items() if view not in SOME_RUNS or view in there}
+        transcript = bench.transcript if bench is not None else Transcript(())
+        has = {
+            "error": self.error.has_something,
+            "output": bool(transcript.output or transcript.log),
+            "state": bool(transcript.state),
+            "context": transcript.requests is not None,
+            self.view: True,
+        }
+        return {view: name for view, name in INSPECT_TABS.items() if view not in SOME_RUNS or has[view]}
 
     def _draw_bars(self) -> None:
         self._draw_tabs()
@@ -494,17 +494,15 @@ class InspectScreen(FrameScreen):
         back, on = key_of("inspect.previous_failure", keymap), key_of("inspect.next_failure", keymap)
         # In the other views these keys go through what is there.
         keys = f"{PREVIOUS} {back}  {on} {NEXT}" if state.around.failures() and not self.pane_scope() else ""
-        edited = state.is_edited and state.result is not None
-        place = state.place()
         # If one pane is shown at a time, the run's usage is beside the names of the panes.
         return run_header(
             state.bench,
             state.results,
             state.facts,
             width - 3,
-            edited=edited,
+            edited=state.is_edited and state.result is not None,
             passed_before=state.blame is not None and state.blame.earlier_program is not None,
-            place=place,
+            place=state.place(),
             keys=keys,
             took=not self.has_class("narrow"),
         )
