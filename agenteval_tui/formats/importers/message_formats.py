@@ -640,7 +640,7 @@ def first_text(value: Mapping[str, Any], keys: Iterable[str]) -> str | None:
     return next((value[key] for key in keys if isinstance(value.get(key), str)), None)
 
 
-def json_in(value: object) -> Any:
+def json_in(value: object) -> object:
     """The value; a text that is a JSON object or list is decoded."""
     try:
         return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
