@@ -148,7 +148,7 @@ async def test_a_form_is_filled_checked_undone_and_saved_in_its_places(shop: Pat
         await a_field_is_checked_while_typing_and_saved_in_its_place(pilot, screen, file)
         await the_config_of_a_criterion_is_edited_with_its_problems(pilot, screen, file)
         await criteria_are_added_copied_moved_and_deleted(pilot, screen, file)
-        await a_dataset_shows_its_first_rows(pilot)
+        await a_dataset_shows_its_first_rows(pilot, shop / "rows.csv")
 
 
 async def a_burst_behind_the_slash_goes_into_the_filter(pilot: Pilot[int], screen: EditorScreen) -> None:
@@ -283,9 +283,13 @@ async def criteria_are_added_copied_moved_and_deleted(pilot: Pilot[int], screen:
     assert saved.text.endswith(SUITE[SUITE.index("\n  - id: two") :])
 
 
-async def a_dataset_shows_its_first_rows(pilot: Pilot[int]) -> None:
+async def a_dataset_shows_its_first_rows(pilot: Pilot[int], rows: Path) -> None:
     screen = await opened(pilot, "two")
     assert "second row" in shown_by(pilot)
+    rows.write_text(rows.read_text().replace("second row", "another row"))
+    screen.reload()
+    await settle(pilot)
+    assert "another row" in shown_by(pilot)
     field(screen, "dataset_file").value = "other.csv"
     await settle(pilot)
     assert "there is no such dataset" in shown_by(pilot)

@@ -164,7 +164,7 @@ class EditorScreen(FrameScreen):
         # The fields are about to be filled anew: an edit whose word is still on its way would be lost.
         if self.controller.take_pending(self._shown()):
             self._changed()
-        request = self.controller.take(contents)
+        request, self._dataset = self.controller.take(contents), None  # the rows may be others in the same file
         self.tests_pane.show_tests()
         if request is not None:
             self._open(request)
