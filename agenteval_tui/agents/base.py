@@ -205,13 +205,15 @@ class ToolArgumentsDelta(Struct, frozen=True):
 
 class ToolCallFinished(Struct, frozen=True):
     """Call `key` has its result (the text that goes back to the model). `error`: the tool failed; `traceback`: where
-    its function raised."""
+    its function raised. `call_id`: it is only said that and where the function of this call raised, which no event
+    has told: the requests to models may."""
 
     key: int
     result: str
     error: bool = False
     duration_ms: float | None = None
     traceback: Traceback | None = None
+    call_id: str = ""
 
 
 class TurnEnded(Struct, frozen=True):

@@ -149,6 +149,7 @@ class Recorder:
         self._notes: list[Note] = []
         self._answers_from = 0  # of the turns, the first that answers what the user said last
         self._farewell: Message | None = None
+        self._raised: dict[str, Traceback] = {}  # by the ids of calls that were not told
 
     def apply(self, event: AgentEvent) -> None:
         """Take one event. Its time is now."""
@@ -264,7 +265,9 @@ class Recorder:
             return moment
 
         measured = bool(recorded.usage.counted_tokens) or recorded.usage.cost is not None
-        calls = tuple([replace(call, started_ms=at(call.started_ms)) for call in captured.tool_calls])
+        # What their functions raised, which their framework told the model in other words.
+        raised = {call.id: call.traceback for call in recorded.tool_calls if call.traceback is not None} | self._raised
+        calls = tuple([_with_raised(call, at(call.started_ms), raised.get(call.id)) for call in captured.tool_calls])
         steps = [replace(step, started_ms=at(step.started_ms) or 0.0) for step in captured.timing.steps]
         first = recorded.timing.first_token_ms
         messages, final = captured.messages, captured.final_output
@@ -464,6 +467,9 @@ class Recorder:
             self._open = None
 
     def _finish_call(self, event: ToolCallFinished) -> None:
+        if event.call_id and event.traceback is not None:
+            self._raised[event.call_id] = event.traceback
+            return
         call = self._calls.get(event.key)
         if call is None or call.result is not None:
             return
@@ -516,3 +522,9 @@ def _marked(messages: tuple[Message, ...], prompts: tuple[Message, ...]) -> tupl
         else message
         for place, message in enumerate(messages)
     )
+
+
+def _with_raised(call: ToolCall, started_ms: float | None, raised: Traceback | None) -> ToolCall:
+    if raised is None:
+        return replace(call, started_ms=started_ms)
+    return replace(call, started_ms=started_ms, status="error", traceback=raised)

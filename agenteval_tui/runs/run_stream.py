@@ -92,7 +92,7 @@ class Stream:
             case ToolArgumentsDelta(key, text):
                 if key + self._base in self._arguments:
                     self._arguments[key + self._base].append(text)
-            case ToolCallFinished(key, result, error):
+            case ToolCallFinished(key, result, error) if not event.call_id:
                 self.end()
                 self._send_arguments(key + self._base)
                 text = self._withheld.text(result)[:RESULT_LIMIT]

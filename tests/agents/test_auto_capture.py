@@ -22,6 +22,7 @@ from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.recording.cassette import of_documents
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message
+from agenteval_tui.transcripts.traceback import raised_words
 from tests.agents.conftest import skip_without
 
 ALLOWED = permission_for((), everything=True)
@@ -134,6 +135,34 @@ async def test_servers_that_are_asked_past_proxies_are_no_proxy(
         config = {"kind": "command", "command": words, "input": "text", "output": "text", "capture": capture}
     _, events = await run(config, tmp_path, env, "Where is it?")
     assert paths_of(events) == ["openai/v1/chat/completions"]
+
+
+HIDDEN = """
+import os
+from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool, set_tracing_disabled
+from openai import AsyncOpenAI
+set_tracing_disabled(True)
+@function_tool
+def get_order(order: str) -> str:
+    return {"W2": "open"}[order]
+async def answer(prompt):
+    model = OpenAIChatCompletionsModel("gpt-4o", AsyncOpenAI(base_url=os.environ["SHOP_MODEL"], api_key="none"))
+    agent = Agent(name="Desk", instructions="Be brief.", tools=[get_order], model=model)
+    return (await Runner.run(agent, prompt)).final_output
+"""
+
+
+@pytest.mark.parametrize("capture", ["auto", "model"])
+async def test_what_a_tool_raised_that_its_framework_hides_is_with_its_call(
+    server: ScriptedServer, tmp_path: Path, capture: str
+) -> None:
+    env = {"SHOP_MODEL": server.url, "OPENAI_API_KEY": KEY}
+    transcript, _ = await run(python(tmp_path, HIDDEN, "answer", capture=capture), tmp_path, env, "Where is it?")
+    (call,) = transcript.tool_calls
+    assert (call.name, call.status) == ("get_order", "error")
+    assert "An error occurred" in str(call.result)
+    assert call.traceback is not None
+    assert raised_words(call.traceback) == "KeyError: 'W1' (shop_agent.py, line 8)"
 
 
 STREAMED = """

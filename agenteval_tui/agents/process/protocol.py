@@ -118,6 +118,9 @@ class EventReader:
     def _result(self, event: Mapping[str, Any]) -> list[AgentEvent]:
         call_id = _id(event, "id", "an event of type 'tool_result'")
         fits = [key for key, open_id in self._open.items() if call_id is None or open_id == call_id]
+        raised = traceback_from(event.get("traceback"))  # as our own process has it, of what a framework caught
+        if not fits and call_id is not None and raised is not None:
+            return [ToolCallFinished(-1, "", error=True, traceback=raised, call_id=call_id)]
         if not fits:
             which = "" if call_id is None else f" {call_id!r}"
             raise EventError(f"a tool_result answers the call{which}, which was not made or has its result")
@@ -131,7 +134,6 @@ class EventReader:
         text = "" if result is None else result if isinstance(result, str) else _json(result)
         took = event.get("duration_ms")
         duration = duration_in(took)
-        raised = traceback_from(event.get("traceback"))  # as our own process has it, of what a framework caught
         events: list[AgentEvent] = [ToolCallFinished(fits[0], storable(text), bool(error), duration, raised)]
         if took is not None and duration is None:
             events.append(Noted(Note(LEFT_OUT, shown_figure(took), "duration_ms")))

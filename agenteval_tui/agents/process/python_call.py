@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from . import python_answers as answers
@@ -128,6 +128,8 @@ def run(
                         telling(event)
             with contextlib.suppress(Exception):
                 _blame(error, open_calls, tell)
+            with contextlib.suppress(Exception):
+                _tell_raised(requests.tool_errors, open_calls, tell)
             if tools is not None:
                 tools.tell_real(tell)
             raise
@@ -138,6 +140,7 @@ def run(
     for event in rest:
         if event["type"] != "done":
             telling(event)
+    _tell_raised(requests.tool_errors, open_calls, tell)
     if tools is not None:
         tools.tell_real(tell)
     if result is not None and state is not None:
@@ -150,6 +153,21 @@ def run(
         message = f"{target} {gives} nothing" + ("" if streamed else " (None)")
         fix = f"is `{missing}` missing? For an empty answer give an empty text"
         tell({"type": "error", "kind": "protocol", "message": message, "fix": fix})
+
+
+def _tell_raised(raised: dict[str, BaseException], told: Collection[str], tell: Tell) -> None:
+    """What tools raised whose calls the agent did not tell, and which its framework hid from the model."""
+    for call, error in raised.items():
+        if call in told:  # it has no result yet, and what the model gets is not known
+            continue
+        tell(
+            {
+                "type": "tool_result",
+                "id": call,
+                "error": errors.words_of(error),
+                "traceback": errors.traceback_of(error),
+            }
+        )
 
 
 def _answered(answer: object, request: Request) -> object:
