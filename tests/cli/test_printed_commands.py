@@ -70,7 +70,10 @@ WITHOUT_HISTORY = (
 
 def texts_in(file: Path) -> Iterator[tuple[int, str]]:
     """(line, text) of all texts but docstrings and descriptions of options; `{source}` where something is put in."""
-    tree = ast.parse(file.read_text())
+    source = file.read_text()
+    if not re.search("agenteval[ \"']", source):
+        return  # no text of it names a command: most modules need not be parsed
+    tree = ast.parse(source)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     for node in ast.walk(tree):
         parent = parents.get(node)
