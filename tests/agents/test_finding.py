@@ -862,6 +862,40 @@ def test_a_command_that_a_setup_file_installs(tmp_path: Path, file: str, text: s
     assert agent.config["command"] == ["tool", "--", "{{prompt}}"]
 
 
+MANAGED = """
+from django.core.management.base import BaseCommand
+from shop.bot import reply
+
+class Command(BaseCommand):
+    def add_arguments(self, parser):
+        parser.add_argument("--question", required=True)
+        parser.add_argument("--shop", default="main")
+
+    def handle(self, *args, **options):
+        self.stdout.write(reply(options["question"], options["shop"]))
+"""
+REPLIES = "from openai import OpenAI\ndef reply(question, shop):\n    r = OpenAI().responses.create(input=question)\n"
+
+
+@pytest.mark.parametrize("home", ["", "web/"])
+@pytest.mark.parametrize("asks_itself", [False, True])
+def test_a_command_of_django_that_asks_a_model(tmp_path: Path, home: str, asks_itself: bool) -> None:
+    command = MANAGED.replace("from shop.bot import reply\n", REPLIES) if asks_itself else MANAGED
+    files = {
+        "pyproject.toml": "",
+        f"{home}manage.py": "import os\nif __name__ == '__main__':\n    os.environ\n",
+        f"{home}shop/__init__.py": "",
+        f"{home}shop/bot.py": REPLIES + "    return r.output_text\n",
+        f"{home}shop/management/commands/ask_shop.py": command,
+        f"{home}shop/management/commands/_base.py": command,
+    }
+    if asks_itself:
+        del files[f"{home}shop/bot.py"]
+    agent = only(tmp_path, files)
+    assert (agent.sign, agent.framework) == (Sign.PROGRAM, "OpenAI SDK")
+    assert agent.config["command"] == ["python3", f"{home}manage.py", "ask_shop", "--question={{prompt}}"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

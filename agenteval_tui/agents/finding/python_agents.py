@@ -47,6 +47,8 @@ _CHAT_MODEL = re.compile(r"langchain\w*\.(?:.*\.)?(?:Chat[A-Z]\w*(?<!Template)(?
 _DEEPEST = 6
 _STEPS = 4
 """Imports between a program and the module that asks its model: main, flow, nodes, utils.call_llm."""
+_MANAGEMENT = re.compile(r"(?:^|/)management/commands/([a-z]\w*)\.py")
+"""The file of a command of Django's `manage.py`, with its name."""
 _INLINE_PACKAGES = re.compile(rb"^# /// script$", re.M)
 """A script that says itself which packages it needs (PEP 723)."""
 _ASKS = frozenset(
@@ -91,7 +93,7 @@ class PythonAgents:
         self._libraries: dict[str, str] = {}
         self._clients: dict[str, str] = {}
         self._apps = app_finders()
-        starts = ("__main__", *(rf"import\s+{name}\b|from\s+{name}\b" for name in self._apps))
+        starts = ("__main__", "BaseCommand", *(rf"import\s+{name}\b|from\s+{name}\b" for name in self._apps))
         self._starts = re.compile("|".join(starts).encode())
 
     def of(self, module: Module) -> Iterator[FoundAgent]:
@@ -111,7 +113,7 @@ class PythonAgents:
             at_once = self._asks_at_once(module)
             functions = [] if at_once else list(self._functions(module))
             yield from functions
-            if not functions and (at_once or module.is_program()):
+            if not functions and (at_once or module.is_program() or self._managed(module)):
                 yield from self._own_program(module)
 
     def asked(self, read: Sequence[Module], paths: Sequence[str], *, functions: bool) -> Iterator[FoundAgent]:
@@ -518,7 +520,20 @@ class PythonAgents:
         return not self._apps.keys().isdisjoint(map(_top, module.imports.values()))
 
     def _is_program(self, module: Module) -> bool:
-        return module.is_program() and self._serves_nobody(module)
+        return (module.is_program() or bool(self._managed(module))) and self._serves_nobody(module)
+
+    def _managed(self, module: Module) -> list[str]:
+        """The words of the `manage.py` that starts a module which is a command of Django; [] for any other module."""
+        named = _MANAGEMENT.search(module.path)
+        if named is None or "Command" not in module.classes:
+            return []
+        project = self._modules.files.project_of(module.path)
+        place = module.path[: named.start()]
+        while not self._modules.files.has(f"{place}/manage.py".lstrip("/")):
+            if place == project or not place:
+                return []
+            place = place.rpartition("/")[0]
+        return [relative(f"{place}/manage.py".lstrip("/"), project), named[1]]
 
     def _serves_nobody(self, module: Module) -> bool:
         """Whether it waits for no other program or person, and needs no terminal."""
@@ -613,6 +628,7 @@ class PythonAgents:
             words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
         else:
             words = [own]
+        words = self._managed(module) or words
         python = python_of(files.root, folder)
         command = [python, *words]
         if python == "python3" and _INLINE_PACKAGES.search(files.text(module.path) or b""):
