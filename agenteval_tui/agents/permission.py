@@ -20,6 +20,7 @@ from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.callable_name import parse_callable
 from agenteval_tui.suites.tool_files import declared_tools
 from agenteval_tui.suites.trust import Sending, Trust, allows_everything, repository_of
@@ -45,7 +46,7 @@ class NotTrustedError(AgentevalError):
         first = needs[0]
         listed = "; ".join(first.what[:_MOST_LISTED])
         more = f"; and {len(first.what) - _MOST_LISTED} more" if len(first.what) > _MOST_LISTED else ""
-        others = f" (and so would {len(needs) - 1} more repositories)" if len(needs) > 1 else ""
+        others = f" (and so would {count(len(needs) - 1, 'more repository')})" if len(needs) > 1 else ""
         once = f", and {option} allows it once" if option else ""
         super().__init__(
             f"this needs your trust: {listed}{more}{others}; {reason}",

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.relax.suggest import MOST, Relaxation, relaxations
@@ -513,11 +514,12 @@ class Suggestion(Struct):
         if self.impact is None:
             return "not counted yet"
         passed, failed = self.impact.flipped_to("passed"), self.impact.flipped_to("failed")
-        text = f"{passed:,} of {self.impact.total:,} runs flip to passed"
+        text = f"{passed:,} of {count(self.impact.total, 'run')} flip to passed"
         text += f", {failed:,} to failed" if failed else ""
         text += "" if self.counted else f" ({self.impact.done:,} counted)"
         if self.labels.labelled:
-            text += f"; agrees with {self.labels.then} of {self.labels.labelled} labels (now {self.labels.now})"
+            labels = f"{self.labels.then:,} of {count(self.labels.labelled, 'label')}"
+            text += f"; agrees with {labels} (now {self.labels.now:,})"
         return text
 
 

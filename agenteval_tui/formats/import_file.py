@@ -14,6 +14,7 @@ from typing import Annotated
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.core import numbers
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
 from agenteval_tui.core.options import Options, limits
@@ -351,7 +352,7 @@ class _Tally:
             line = f"{place}: {note}" if place else note
             notes.append(f"{line} (and {count - 1:,} more like it)" if count > 1 else line)
         if len(notes) > MOST_NOTES:
-            notes[MOST_NOTES:] = [f"and {len(notes) - MOST_NOTES:,} more notes like these"]
+            notes[MOST_NOTES:] = [f"and {numbers.count(len(notes) - MOST_NOTES, 'more note')} like this"]
         return (*notes, *self._unread.notes())
 
     def lines(self) -> tuple[str, ...]:

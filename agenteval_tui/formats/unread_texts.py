@@ -295,7 +295,7 @@ class _Fields:
             rows = self._runs[_plain(field)]
             parts.append(f"`{field}` ({len(paths):,} names, {count(rows, 'row')})")
         if rest := sorted(groups.items())[MOST_FIELDS:]:
-            parts.append(f"and {sum(len(paths) for _, paths in rest):,} more fields")
+            parts.append(f"and {count(sum(len(paths) for _, paths in rest), 'more field')}")
         return ", ".join(parts)
 
 

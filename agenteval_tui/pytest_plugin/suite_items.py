@@ -23,6 +23,7 @@ from agenteval_tui.api.suites import Suite, load
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
+from agenteval_tui.core.numbers import count
 from agenteval_tui.history.execution_names import meta_of
 from agenteval_tui.pytest_plugin.session import TRUST, session_executions
 from agenteval_tui.suites.trust import code_runs_here
@@ -151,9 +152,8 @@ def _reasons(ran: _Ran) -> str:
     lines += [verdict_text(gate) for gate in ran.gates]
     lines += [run.why() for run in list(first.values())[:_REASONS]]
     if len(first) > _REASONS:
-        lines.append(
-            f"{len(first) - _REASONS} more reasons: agenteval show {bad[0].row.execution_id}{db_option(bad[0].db)}"
-        )
+        show = f"agenteval show {bad[0].row.execution_id}{db_option(bad[0].db)}"
+        lines.append(f"{count(len(first) - _REASONS, 'more reason')}: {show}")
     return "\n\n".join(lines)
 
 

@@ -190,8 +190,8 @@ def resume_plan(
 def _nothing(row: ExecutionRow) -> None:
     fix = "nothing is missing"
     if row.errors:
-        fix += f"; with --errors the {row.errors} that ended in an error run again"
-    raise AgentevalError(f"all {row.runs} runs of this execution have ended", where=f"execution {row.id}", fix=fix)
+        fix += f"; with --errors the {row.errors:,} that ended in an error run again"
+    raise AgentevalError(f"all {row.runs:,} runs of this execution have ended", where=f"execution {row.id}", fix=fix)
 
 
 def _options(row: ExecutionRow, plan_options: PlanOptions) -> PlanOptions:

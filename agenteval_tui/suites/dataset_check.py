@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.core import numbers
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.suites.datasets import DatasetRow, LineReader, dataset_path, has_prompt, rows_and_problems
 from agenteval_tui.suites.files import unreadable
@@ -98,7 +99,7 @@ class DatasetCheck(Struct):
 
 
 def _more(count: int) -> str:
-    return f" (and {count - 1:,} more rows)" if count > 2 else " (and one more row)" if count == 2 else ""
+    return f" (and {numbers.count(count - 1, 'more row')})" if count > 1 else ""
 
 
 def check_dataset(
@@ -163,7 +164,7 @@ def check_dataset(
         message = "this dataset has no rows, so its test has nothing to run"
         check.problems.append(check.problem(1, "no-rows", message, "add rows below the heading", "warning"))
     if reported > MAX_PROBLEMS:
-        message = f"{reported - MAX_PROBLEMS:,} more problems in this dataset are not shown"
+        message = f"not shown: {numbers.count(reported - MAX_PROBLEMS, 'more problem')} in this dataset"
         check.problems.append(check.problem(last, "more", message, "fix those above first"))
     if not check.complete:
         message = f"only the first {check.rows + wrong:,} rows of this dataset were checked"

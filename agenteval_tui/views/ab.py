@@ -8,7 +8,7 @@ from agenteval_tui.analysis.ab import ABResult, Arm, MetricDelta
 from agenteval_tui.analysis.statistics import FEW
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
-from agenteval_tui.views.comparison import TESTS
+from agenteval_tui.views.comparison import TESTS, p_value_text
 from agenteval_tui.views.model import Text, View, paragraphs, text
 
 _MOST = 10
@@ -51,7 +51,7 @@ def _certainty(result: ABResult) -> str:
     if result.interval is None:
         return f"{cases}: too few to show how sure this is"
     low, high = numbers.points_interval(*result.interval)
-    tested = f", {TESTS[result.test][0]}: p = {result.p_value:.3g}" if result.p_value is not None else ""
+    tested = f", {TESTS[result.test][0]}: {p_value_text(result.p_value)}" if result.p_value is not None else ""
     return f"95 % interval {low} to {high}{' for this case alone' if result.one_case else ''}, {cases}{tested}"
 
 
@@ -89,7 +89,7 @@ def _tests(result: ABResult) -> Iterator[Text]:
             (f"  A {case.passed_a}/{case.n_a}, B {case.passed_b}/{case.n_b}", "dim"),
         )
     if len(moved) > _MOST:
-        yield text((f"  and {len(moved) - _MOST} more tests", "dim"))
+        yield text((f"  and {numbers.count(len(moved) - _MOST, 'more test')}", "dim"))
 
 
 def _signed(value: float, formatted: Callable[[float], str]) -> str:

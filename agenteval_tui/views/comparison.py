@@ -630,7 +630,7 @@ def _rows_node(change: TestChange, everything: bool, options: str) -> Node:
         words = text(one_line(f"#{row.label}", 40), (f"  {row_text(row)}", "dim"))
         nodes.append(Node(text(*words, *(("  ", "dim") for _ in command), *chain(*command)), sign=SIGNS[row.state]))
     if remaining > 0:
-        nodes.append(Node(text((f"and {remaining} more rows: --all and --json list all", "dim"))))
+        nodes.append(Node(text((f"and {numbers.count(remaining, 'more row')}: --all and --json list all", "dim"))))
     return Node(text((rows_text(change), "dim")), tuple(nodes))
 
 

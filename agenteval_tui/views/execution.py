@@ -200,8 +200,13 @@ def ended_view(
     """How the runs of an execution ended: first what was not checked because it wasn't observed, then the same error
     of many once (`errors`), and what failed `around` them, then how many ended how."""
     unchecked = [_not_observed_text(entry) for entry in not_observed]
-    broken = [text((f"{count:,} runs in error: ", "broken"), one_line(reason, 300)) for reason, count in errors]
-    beside = [text((f"in {count:,} runs: ", "warn"), around_sentence(problem, 300)) for problem, count in around]
+    broken = [
+        text((f"{numbers.count(many, 'run')} in error: ", "broken"), one_line(reason, 300)) for reason, many in errors
+    ]
+    beside = [
+        text((f"in {numbers.count(count, 'run')}: ", "warn"), around_sentence(problem, 300))
+        for problem, count in around
+    ]
     lines = (*_first(unchecked, "other reason"), *_first(broken, "other error"), *_first(beside, "other problem"))
     return paragraphs([*lines, *_ends(row, runs)])
 

@@ -149,7 +149,7 @@ def _changed(report: VarianceReport) -> View:
         change = f"  {test.step.kind} {_between(test)}: {step_text(test.step)}"
         lines.append(text((f"{sign} ", token), one_line(test.name, 60), (change, "dim")))
     if len(listed) > _MOST_CHANGED:
-        lines.append(text((f"  and {len(listed) - _MOST_CHANGED} more: --json lists all", "dim")))
+        lines.append(text((f"  and {len(listed) - _MOST_CHANGED:,} more: --json lists all", "dim")))
     head = "not flaky, but changed: nothing varies on either side of the change"
     return (Paragraph(()), Paragraph(text(head)), *paragraphs(lines))
 

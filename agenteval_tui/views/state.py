@@ -9,6 +9,7 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.sentences import reading_sentence
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.state import ProbeState, Reading
@@ -127,4 +128,4 @@ def _value_lines(moment: str, why: str, lines: Sequence[tuple[str, str | None]],
     for number, (sign, text) in enumerate(present[:most]):
         yield StateLine(moment="" if number else moment, text=text, sign=sign)
     if len(present) > most:
-        yield StateLine(text=f"… {len(present) - most} more lines")
+        yield StateLine(text=f"… {count(len(present) - most, 'more line')}")

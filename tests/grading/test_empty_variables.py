@@ -168,7 +168,7 @@ def test_validate_warns_of_the_rows_and_a_run_of_them_is_in_error(tmp_path: Any)
     (tmp_path / "capitals.csv").write_text("country,expected_value\nFrance,W1042\nGermany,\nItaly, \n", "utf-8")
     found = [one for one in check_suites([suite])[1] if one.code == "empty-value"]
     assert [(one.line, one.severity) for one in found] == [(3, "warning")] * 2
-    assert "and one more row" in found[0].message
+    assert "and 1 more row" in found[0].message
     assert '"expected_value"' in found[0].message
     assert main(["run", str(suite)], launch_app=lambda start: 0) == 3
     suite.write_text(SUITE.replace("dataset: {file: capitals.csv}", 'variables: {country: X, expected_value: ""}'))

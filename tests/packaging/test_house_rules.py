@@ -133,6 +133,15 @@ def test_what_is_counted_of_a_whole_has_its_thousands_apart() -> None:
     assert [path.name for path in sources if bare.search(path.read_text("utf-8")) and "api" not in path.parts] == []
 
 
+def test_one_more_of_something_is_not_one_mores() -> None:
+    """How many more there are is a count with its noun, which is singular after 1."""
+    bare = re.compile(r"""f["'][^"']*\{[^{}"']+\} more (?!characters)[a-z]+s\b""")
+    sources = (ROOT / "agenteval_tui").rglob("*.py")
+    found = [hit for path in sources for hit in bare.findall(path.read_text("utf-8"))]
+    # Those of difference_rows and github are two at least; `step_text` counts "times".
+    assert [hit for hit in found if "{number}" not in hit and "{remaining}" not in hit and "times" not in hit] == []
+
+
 def test_names_say_what_is_inside() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
     assert not [path for path in (ROOT / "agenteval_tui").rglob("*.py") if path.stem in vague]

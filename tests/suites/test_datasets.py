@@ -107,7 +107,7 @@ def test_all_problems_come_at_once_and_too_many_are_counted(tmp_path: Path) -> N
     text = "a,b\n" + "1\n" * 150 + "1,2\n"
     found = problems(tmp_path, text)
     assert len(found) == 101
-    assert found[-1].message == "50 more problems in this dataset are not shown"
+    assert found[-1].message == "not shown: 50 more problems in this dataset"
     assert check_dataset(Dataset(file="d.csv"), tmp_path).rows == 1
 
 

@@ -25,6 +25,7 @@ from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.json_values import with_texts
+from agenteval_tui.core.numbers import count
 from agenteval_tui.extensions.inspect.zip_file import Archive, DamagedMember, Member, open_archive
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
@@ -944,7 +945,8 @@ def _results(name: str, value: Any, explanation: str) -> Iterator[CriterionResul
     if isinstance(value, Mapping | list):
         parts = value.items() if isinstance(value, Mapping) else enumerate(value)
         if (more := len(value) - _PARTS) > 0:
-            rest = foreign_result(f"{name}: other values", source=SOURCE, reason=f"{more:,} more values were left out")
+            reason = f"{count(more, 'more value')} left out"
+            rest = foreign_result(f"{name}: other values", source=SOURCE, reason=reason)
             yield replace(rest, severity="info")
         for key, part in islice(parts, _PARTS):
             if not isinstance(part, Mapping | list):

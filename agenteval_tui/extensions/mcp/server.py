@@ -254,7 +254,7 @@ class _Tools(Struct, frozen=True):
                 lines += [f"now   {now}", f"then  {then}"]
                 lines += [f"{test}: {before} → {after}" for test, before, after in impact.flips[:_FLIPS]]
                 if len(impact.flips) > _FLIPS:
-                    lines.append(f"… {len(impact.flips) - _FLIPS} more runs flip")
+                    lines.append(f"… and {count(len(impact.flips) - _FLIPS, 'more run')}")
         return displayable("\n".join(lines))
 
     def grade(

@@ -126,7 +126,7 @@ def tests(source: Source) -> FoundTests:
             f"line {problem.line}: {problem.message}" + (f"; {problem.fix}" if problem.fix else "")
         )
     if len(problems) > _SHOWN:
-        found_tests.skipped.append(f"{len(problems) - _SHOWN:,} more rows like these")
+        found_tests.skipped.append(f"{count(len(problems) - _SHOWN, 'more row')} like this")
     _note(columns, names, found_tests)
     test: dict[str, Any] = {"id": slug(path.stem) or "rows", "name": path.stem}
     prompt = columns.prompts[0]

@@ -7,6 +7,7 @@ from html import escape
 from types import MappingProxyType
 
 from agenteval_tui.core.display import displayable, one_line
+from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.views.attachment import attachment_text
@@ -97,7 +98,7 @@ def transcript_html(transcript: Transcript, notes: Mapping[int, str] = MappingPr
             failed = ' <span class="bad">failed</span>' if call.status == "error" else ""
             yield f"<pre>→ {block_html(call.name)} {block_html(arguments_text(call))}{failed}</pre>"
     if len(transcript.messages) > MOST_MESSAGES:
-        yield f"<p>{len(transcript.messages) - MOST_MESSAGES:,} more messages are not shown here.</p>"
+        yield f"<p>{count(len(transcript.messages) - MOST_MESSAGES, 'more message')} not shown here.</p>"
     if transcript.error is not None:
         yield f'<p class="broken">{line_html(f"{transcript.error.kind}: {transcript.error.message}")}</p>'
         if transcript.error.traceback is not None:

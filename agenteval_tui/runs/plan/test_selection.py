@@ -10,6 +10,7 @@ from msgspec import Struct
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import command_line
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.plan.model import DEFAULT, arm_of
@@ -145,7 +146,7 @@ def _why_none(every: Sequence[SelectedTest], options: PlanOptions) -> str:
         limits.append("with the tags " + ", ".join(options.tags))
     if options.failed_from:
         limits.append(f"that failed in execution {options.failed_from}")
-    return f"none of {len(every)} tests is left: no test " + " and ".join(limits)
+    return f"none of {count(len(every), 'test')} is left: no test " + " and ".join(limits)
 
 
 # Words
