@@ -888,12 +888,14 @@ def test_a_command_of_django_that_asks_a_model(tmp_path: Path, home: str, asks_i
         f"{home}shop/bot.py": REPLIES + "    return r.output_text\n",
         f"{home}shop/management/commands/ask_shop.py": command,
         f"{home}shop/management/commands/_base.py": command,
+        f"{home}shop/management/commands/sum_up.py": command.replace("--question", "--shop-id"),
     }
     if asks_itself:
         del files[f"{home}shop/bot.py"]
     agent = only(tmp_path, files)
     assert (agent.sign, agent.framework) == (Sign.PROGRAM, "OpenAI SDK")
     assert agent.config["command"] == ["python3", f"{home}manage.py", "ask_shop", "--question={{prompt}}"]
+    assert (agent.line, agent.source) == (command[: command.index("class Command")].count("\n") + 1, "class Command")
 
 
 @pytest.mark.parametrize(

@@ -523,10 +523,13 @@ class PythonAgents:
         return (module.is_program() or bool(self._managed(module))) and self._serves_nobody(module)
 
     def _managed(self, module: Module) -> list[str]:
-        """The words of the `manage.py` that starts a module which is a command of Django; [] for any other module."""
+        """The words of the `manage.py` that starts a module which is a command of Django and takes a question; [] for
+        any other module."""
         named = _MANAGEMENT.search(module.path)
         if named is None or "Command" not in module.classes:
             return []
+        if not python_arguments(module).words and not any(called_name(call) == "input" for call in module.calls):
+            return []  # it works on what is in the database, say
         project = self._modules.files.project_of(module.path)
         place = module.path[: named.start()]
         while not self._modules.files.has(f"{place}/manage.py".lstrip("/")):
@@ -628,7 +631,8 @@ class PythonAgents:
             words = ["-m", own.removesuffix(".py").removeprefix("src/").replace("/", ".")]
         else:
             words = [own]
-        words = self._managed(module) or words
+        managed = self._managed(module)
+        words = managed or words
         python = python_of(files.root, folder)
         command = [python, *words]
         if python == "python3" and _INLINE_PACKAGES.search(files.text(module.path) or b""):
@@ -646,6 +650,8 @@ class PythonAgents:
         else:
             file, line = module.path, 1 if start is None else start.lineno
             source = 'if __name__ == "__main__":' if start is None or is_guard(start) else source_of(start)
+            if managed:
+                line, source = module.classes["Command"].lineno, "class Command"
         return FoundAgent(
             sign=Sign.PROGRAM if script is None else Sign.SCRIPT,
             name=agent_name("main" if script is None else script.name, module.path, files.root),
