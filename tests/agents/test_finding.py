@@ -899,6 +899,30 @@ def test_a_command_of_django_that_asks_a_model(tmp_path: Path, home: str, asks_i
 
 
 @pytest.mark.parametrize(
+    ("guard", "installed", "command"),
+    [
+        ("", False, ["tool"]),
+        ("", True, [".venv/bin/tool"]),
+        ("if __name__ == '__main__':\n    main()\n", False, [".venv/bin/python", "-m", "tool.main"]),
+        ("if __name__ == '__main__':\n    main()\n", True, [".venv/bin/tool"]),
+    ],
+)
+def test_a_command_that_is_not_installed(tmp_path: Path, guard: str, installed: bool, command: list[str]) -> None:
+    files = {
+        **TOOL,
+        "src/tool/main.py": CLICK + guard,
+        "pyproject.toml": '[project]\nname = "tool"\n[project.scripts]\ntool = "tool.main:main"\n',
+        ".venv/pyvenv.cfg": "",
+        **({".venv/bin/tool": ""} if installed else {}),
+    }
+    flat = {name.removeprefix("src/"): text for name, text in files.items()}
+    assert only(tmp_path / "flat", flat).config["command"] == [*command, "--", "{{prompt}}"]
+    # What is in `src` is imported only where it is installed.
+    in_src = [".venv/bin/tool"] if installed else ["tool"]
+    assert only(tmp_path / "src", files).config["command"] == [*in_src, "--", "{{prompt}}"]
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'P = {"console_scripts": P}\nsetup(entry_points=P)\n',

@@ -643,7 +643,11 @@ class PythonAgents:
         instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
         if script is not None:
             installed = f"{python.removesuffix('python')}{script.name}"
-            command = [installed if (files.root / folder / installed).is_file() else script.name]
+            if (files.root / folder / installed).is_file():
+                command = [installed]
+            # An environment without the command has the packages that the project needs, and not the project.
+            elif python == "python3" or not module.is_program() or own.startswith("src/"):
+                command = [script.name]
         start = next(filter(is_guard, module.tree.body), model_servers.asks_at_once(module))
         if script is not None:
             file, line, source = script.declared, script.line, script.source
