@@ -47,6 +47,7 @@ from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.views.code_change import (
     change_lines,
+    copy_text,
     needed_text,
     not_built_text,
     saved_text,
@@ -251,6 +252,8 @@ class _Session:
                     f"{failing:,} failed."
                 )
                 self._say(what_runs(live=self._options.live, tools_recorded=self._options.tools_recorded))
+                for copy in event.copies:
+                    self._say(copy_text(copy))
                 if event.real_tools:
                     self._say(unrecorded_tools_text(event))
             case Saved(files=files, runs=runs):

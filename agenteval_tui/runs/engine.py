@@ -52,6 +52,7 @@ from agenteval_tui.runs.events import (
 from agenteval_tui.runs.execution_state import ExecutionState
 from agenteval_tui.runs.executors.base import Executor, executor_of
 from agenteval_tui.runs.grading_pool import CANCELLED, GradedRun, GradingPool, judge
+from agenteval_tui.runs.installed_copies import installed_copies
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.run_queue import WaitingRuns
 from agenteval_tui.runs.simulated_user import SimulatedUsers
@@ -654,6 +655,7 @@ class Engine:
             for prepared in self.state.agents.values()
             if isinstance(prepared.agent, AsksUnrecorded) and prepared.agent.unrecorded
         ]
+        remarks += [f"{copy.agent}: {copy.problem}; {copy.fix}" for copy in installed_copies(self.plan.runs)]
         failed = () if self._around is None else self._around.failed_after
         remarks += [hook.error.message for hook in failed if hook.error is not None]
         return remarks

@@ -9,6 +9,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import about_dollars, count, dollars
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.runs.change.model import CodeChange, NotBuilt, RunChange, Watching
+from agenteval_tui.runs.installed_copies import InstalledCopy
 from agenteval_tui.views.model import Text
 
 _CODE = "The agents' code, their tools, hooks, services and probes run for real."
@@ -112,6 +113,11 @@ def run_text(change: RunChange, repetitions: int = 1) -> Text:
     if change.after and change.effect != "unchanged":
         spans.append((f"  {short_id(change.before)} → {short_id(change.after)}", "dim"))
     return tuple(spans)
+
+
+def copy_text(copy: InstalledCopy) -> str:
+    """That saves change nothing of an agent, and how to change that."""
+    return f"{copy.agent}: {copy.problem}: saves of its files change nothing. To change that, {copy.fix}"
 
 
 def unrecorded_tools_text(watching: Watching) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from agenteval_tui.core.document import Count, Document, RowKey, Status, StatusOrNone, one_of
+from agenteval_tui.runs.installed_copies import InstalledCopy
 
 Effect = Literal["passes", "fails", "needs_model", "unchanged"]
 EFFECTS: tuple[Effect, ...] = ("passes", "fails", "needs_model", "unchanged")
@@ -142,6 +143,9 @@ class Watching(Document, frozen=True, kw_only=True, tag_field="event", tag="watc
     real_tools: Annotated[
         tuple[str, ...],
         Meta(description="agents whose tools run for real although recordings were to answer for them: there are none"),
+    ] = ()
+    copies: Annotated[
+        tuple[InstalledCopy, ...], Meta(description="agents whose commands run an installed copy of the code")
     ] = ()
 
 

@@ -32,6 +32,7 @@ from agenteval_tui.runs.change.own_writes import OwnWrites
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, RecordedRuns, is_of_program, recorded_runs
 from agenteval_tui.runs.change.saves import Contents, folders_of, saves, with_targets
 from agenteval_tui.runs.change.suite_files import dataset_files_of, program_files_of
+from agenteval_tui.runs.installed_copies import installed_copies
 from agenteval_tui.runs.plan.model import Plan
 from agenteval_tui.suites.discover import is_suite_name
 from agenteval_tui.suites.trust import working_copy_of
@@ -384,6 +385,7 @@ class Watch:
             not_programs=len(self._plan.runs) - programs,
             projects=tuple(sorted({str(folder) for folder in self._projects.values()})),
             real_tools=self._check.real_tools(runs),
+            copies=installed_copies(run.plan for run in runs),
         )
 
 

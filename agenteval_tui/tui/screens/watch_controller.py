@@ -26,7 +26,14 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.watch_rows import STYLES, WatchRows, change_spans
 from agenteval_tui.tui.styled_text import Cell, Line, empty_state, indented, labelled, paragraph
-from agenteval_tui.views.code_change import EFFECTS, not_built_text, real_tools_text, unrecorded_tools_text, what_runs
+from agenteval_tui.views.code_change import (
+    EFFECTS,
+    copy_text,
+    not_built_text,
+    real_tools_text,
+    unrecorded_tools_text,
+    what_runs,
+)
 
 PURPOSE = "Edit an agent in your editor: after each save you see here which verdicts change."
 
@@ -187,6 +194,8 @@ class WatchController:
             have = "has" if missing == 1 else "have"
             words = f"{count(missing, 'run')} of the plan {have} no recording: run them for real first."
             lines += paragraph(words, width, "review")
+        for copy in () if self.watching is None else self.watching.copies:
+            lines += paragraph(copy_text(copy), width, "review")
         if self.watching is not None and self.watching.real_tools:
             lines += paragraph(unrecorded_tools_text(self.watching), width, "review")
         if self.not_built is not None:
