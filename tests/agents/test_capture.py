@@ -454,7 +454,7 @@ async def test_a_program_for_node_is_captured_whatever_address_its_code_has(
     transcript, events = await run(config, tmp_path, env, "Where is it?")
     assert transcript.error is None
     assert told(transcript)[: len(WHOLE)] == WHOLE
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "--no-warnings It is shipped.\n"
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "--no-warnings It is shipped."
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")

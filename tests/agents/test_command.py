@@ -109,7 +109,7 @@ async def test_the_request_holds_all_there_is(run_agent: Run) -> None:
 
 async def test_a_text_in_a_text_out(run_agent: Run, tmp_path: Path) -> None:
     ran = await run_agent(command("cat", input="text"), 'say "{hi}"\n')
-    assert ran.transcript.final_output == 'say "{hi}"\n'
+    assert ran.transcript.final_output == 'say "{hi}"'
     executable(tmp_path / "agent.sh", '#!/bin/sh\nread line; echo "$GREETING $line from $(basename "$PWD")"')
     (tmp_path / "sub").mkdir()
     config = {
@@ -119,7 +119,7 @@ async def test_a_text_in_a_text_out(run_agent: Run, tmp_path: Path) -> None:
         "env": {"GREETING": "ho"},
         "cwd": "sub",
     }
-    assert (await run_agent(config, "you")).transcript.final_output == "ho you from sub\n"
+    assert (await run_agent(config, "you")).transcript.final_output == "ho you from sub"
     config = {"kind": "command", "command": "cat | tr a-z A-Z", "shell": True, "input": "text"}
     assert (await run_agent(config, "loud")).transcript.final_output == "LOUD"
 
@@ -131,7 +131,7 @@ async def test_a_program_that_waits_for_the_end_of_a_line(run_agent: Run) -> Non
         io.question('', (question) => console.log('asked: ' + question));
     """
     ran = await run_agent(command("node", "-e", code, input="line"), "Where is\nmy order?")
-    assert ran.transcript.final_output.endswith("asked: Where is my order?\n")
+    assert ran.transcript.final_output.endswith("asked: Where is my order?")
 
 
 SAYS_WORDS = "import sys; print(sys.argv[1:], sys.stdin.read())"
@@ -152,14 +152,14 @@ async def test_a_prompt_as_a_word(
     config = {"kind": "command", "command": [sys.executable, "-c", SAYS_WORDS, *words], **more}
     ran = await run_agent(config, prompt, variables={"country": "Austria"})
     read = "hi" if more.get("input") == "text" else ""
-    assert ran.transcript.final_output == f"{said} {read}\n", ran.events
+    assert ran.transcript.final_output == f"{said} {read}", ran.events
 
 
 async def test_a_command_that_is_a_text_keeps_a_template_with_spaces_in_one_word(run_agent: Run) -> None:
     words = shlex.join([sys.executable, "-c", SAYS_WORDS])
     config = {"kind": "command", "command": f"{words} --in={{{{ country }}}} {{{{ prompt }}}}"}
     ran = await run_agent(config, "hi you", variables={"country": "Austria"})
-    assert ran.transcript.final_output == "['--in=Austria', 'hi you'] \n", ran.events
+    assert ran.transcript.final_output == "['--in=Austria', 'hi you'] ", ran.events
 
 
 @pytest.mark.parametrize(
@@ -184,12 +184,14 @@ def test_no_prompt_in_a_text_for_the_shell() -> None:
 @pytest.mark.parametrize(
     ("code", "answer"),
     [
-        ("print('{not json')", "{not json\n"),
-        ("print('{\"answer\": 1}')", '{"answer": 1}\n'),
+        ("print('{not json')", "{not json"),
+        ("print('{\"answer\": 1}')", '{"answer": 1}'),
         ('print(); print(\'{"type": "text", "text": "x"}\', end=\'\')', "x"),
         ('print(\'\ufeff{"type": "text", "text": "x"}\')', "x"),
         ('print(\'{"type": "text", "text": "\\\\ud800 x\\\\u0000"}\')', "\ufffd x\x00"),
-        ("print()", "\n"),
+        ("print()", ""),
+        ("print('a\\n\\nb\\n\\n')", "a\n\nb"),
+        ("sys.stdout.write('a\\r\\n'); sys.stdout.flush(); print('b ')", "a\r\nb "),
     ],
 )
 async def test_which_form_the_output_has_is_seen_from_its_first_line(run_agent: Run, code: str, answer: str) -> None:
@@ -302,7 +304,7 @@ async def test_events_are_asked_for_and_text_comes(run_agent: Run) -> None:
     assert "line N of its output is not an event" in error.fields["fingerprint"]  # as decisions are stored with it
     assert "standard error" in error.fix
     ran = await run_agent(python('print(\'{"type": "text", "text": "x"}\')', output="text"))
-    assert ran.transcript.final_output == '{"type": "text", "text": "x"}\n'
+    assert ran.transcript.final_output == '{"type": "text", "text": "x"}'
 
 
 async def test_a_program_that_gives_no_sign(run_agent: Run) -> None:
@@ -313,13 +315,13 @@ async def test_a_program_that_gives_no_sign(run_agent: Run) -> None:
 async def test_more_input_than_a_pipe_holds(run_agent: Run) -> None:
     text = "x" * 3_000_000
     ran = await run_agent(python("import sys; print(len(sys.stdin.read()))", input="text"), text)
-    assert ran.transcript.final_output == "3000000\n"
+    assert ran.transcript.final_output == "3000000"
 
 
 @pytest.mark.parametrize("code", ["import os; os.close(0); print('ok')", "print('ok')"])
 async def test_a_program_that_does_not_read_its_input(run_agent: Run, code: str) -> None:
     ran = await run_agent(python(code), "x" * 3_000_000)
-    assert (ran.transcript.error, ran.transcript.final_output) == (None, "ok\n")
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, "ok")
 
 
 @pytest.mark.parametrize("output", ["auto", "jsonl", "text"])
@@ -378,7 +380,7 @@ async def test_a_program_of_an_installed_package_is_found_as_npm_finds_it(
     (tmp_path / "packages" / "bot").mkdir(parents=True, exist_ok=True)
     agent = command("greet", "you", cwd="packages/bot")
     ran = await run_agent(agent, env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"})
-    assert (ran.transcript.error, ran.transcript.final_output) == (None, "hello you\n")
+    assert (ran.transcript.error, ran.transcript.final_output) == (None, "hello you")
     # A run in a folder of its own has the packages of the suite's.
     assert found_in(tmp_path / "packages" / "bot", tmp_path, ["greet"])[0].endswith("node_modules/.bin/greet")
 

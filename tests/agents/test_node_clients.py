@@ -168,7 +168,7 @@ async def test_each_client_is_recorded_and_sees_its_own_address(
     config = program(tmp_path, CODES[client], not client.startswith("http:"))
     transcript, events = await run(config, tmp_path, environment(server.url), "Where is it?")
     printed = "".join(event.text for event in events if hasattr(event, "text"))
-    assert (transcript.error, printed) == (None, "get_order /v1/chat/completions?version=1\n")
+    assert (transcript.error, printed) == (None, "get_order /v1/chat/completions?version=1")
     assert paths_of(events) == ["openai/v1/chat/completions"]
     assert KEY not in str(captured_of(events))
     assert [call.name for call in transcript.tool_calls] == ["get_order"]
@@ -207,7 +207,7 @@ async def test_each_client_asks_a_server_that_only_it_trusts_by_itself(tmp_path:
         )
         config = program(tmp_path, code, not client.startswith("http:"))
         transcript, events = await run(config, tmp_path, env, "Where is it?")
-    assert (transcript.error, transcript.final_output) == (None, "hi /v1/chat/completions?version=1\n")
+    assert (transcript.error, transcript.final_output) == (None, "hi /v1/chat/completions?version=1")
     assert captured_of(events) is None
     assert len(asked_past(transcript)) == 1
     assert [b'"Where is it?"' in b"".join(pieces) for pieces in bodies] == [True]
@@ -281,7 +281,7 @@ async def test_what_is_left_alone_goes_to_its_server(tmp_path: Path, what: str) 
     code += "function done(response) { response.resume().on('end', () => console.log('done', response.statusCode)); }"
     async with ScriptedServer(lambda request: Answer(body="{}")) as server:
         transcript, events = await run(program(tmp_path, code), tmp_path, environment(server.url), "hi")
-    assert (transcript.error, transcript.final_output) == (None, "done 200\n")
+    assert (transcript.error, transcript.final_output) == (None, "done 200")
     assert captured_of(events) is None
     assert len(server.requests) == 1
     own = [server.url.split("/")[2]] if what.endswith("the program's own") else []
@@ -311,7 +311,7 @@ async def test_what_is_sent_besides_texts_keeps_its_type(tmp_path: Path, ask: st
     async with ScriptedServer(lambda request: Answer(body="{}")) as server:
         config = program(tmp_path, code, packages=ask == "request")
         transcript, _ = await run(config, tmp_path, environment(server.url), "hi")
-    assert (transcript.error, transcript.final_output) == (None, "done 200\n")
+    assert (transcript.error, transcript.final_output) == (None, "done 200")
     (request,) = server.requests
     assert request.headers["content-type"].startswith(BODIES[body])
     assert b"[object" not in request.body
@@ -387,7 +387,7 @@ async def test_what_is_asked_by_http2_is_recorded(tmp_path: Path) -> None:
     async with ScriptedServer(lambda request: model(request) if request.body else Answer(status=400)) as server:
         transcript, events = await run(program(tmp_path, code), tmp_path, environment(server.url), "hi")
     printed = "".join(event.text for event in events if hasattr(event, "text"))
-    assert printed == "200 application/json\nget_order /v1/chat/completions?version=1\n"
+    assert printed == "200 application/json\nget_order /v1/chat/completions?version=1"
     assert paths_of(events) == ["openai/v1/chat/completions"]
     assert (transcript.error, asked_past(transcript)) == (None, [])
 
@@ -417,7 +417,7 @@ async def test_what_http2_asks_of_a_server_that_only_it_trusts_goes_there(tmp_pa
     transcript, events = await run(program(tmp_path, code), tmp_path, env, "hi")
     assert (transcript.error, transcript.final_output) == (
         None,
-        "200 2.0\nWhere is it? /v1/chat/completions?version=1\n",
+        "200 2.0\nWhere is it? /v1/chat/completions?version=1",
     )
     assert captured_of(events) is None
     assert len(asked_past(transcript)) == 1

@@ -101,6 +101,8 @@ class OutputReader:
         """Bytes of output that came."""
         self.last_words = ""
         """The end of an output that is a text: many programs print there what went wrong."""
+        self._breaks = ""  # at the end of the text by now
+        self._has_text = False
         self._number = 0
         self._begin = bytearray()  # the output before its form was known
         self._in_object = False  # its first line starts with {, and is not complete
@@ -142,7 +144,9 @@ class OutputReader:
             self.read -= len(data)
             return [*self.feed(data), *self.end()]
         if self._form == "text":
-            return self._text(self._decoder.decode(b"", final=True))
+            last = self._text(self._decoder.decode(b"", final=True))
+            # Blank lines alone are an empty answer.
+            return last if last or self._has_text or not self._breaks else [TextDelta("")]
         return self._read([self._lines.rest], last=True)
 
     def _decide(self, final: bool) -> bool:
@@ -161,7 +165,12 @@ class OutputReader:
 
     def _text(self, text: str) -> list[AgentEvent]:
         self.last_words = (self.last_words + text)[-_TAIL:]
-        return [TextDelta(text)] if text else []
+        # The line breaks at its end are no part of an answer, as for a shell that takes what a command prints.
+        text, self._breaks = self._breaks + text, ""
+        answer = text.rstrip("\r\n")
+        self._breaks = text[len(answer) :]
+        self._has_text = self._has_text or bool(answer)
+        return [TextDelta(answer)] if answer else []
 
     def _read(self, lines: list[bytes], last: bool = False) -> list[AgentEvent]:
         read: list[AgentEvent] = []
