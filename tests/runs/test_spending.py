@@ -151,7 +151,7 @@ async def test_a_run_that_asks_again_and_again_stops_at_the_limit(
         ended = await one.run()
     assert len(bill.charged) == requests
     assert ended.status == "stopped"
-    assert ended.message == f"the limit of ${limit:.2f} was reached after 1 of 1 runs"
+    assert ended.message == f"the limit of ${limit:.2f} was reached after 1 of 1 run"
     assert one.statuses() == {"bot#1": "cancelled"}
     transcript = one.store.transcript(one.engine.plan.runs[0].ref.run)
     assert transcript.error is not None
