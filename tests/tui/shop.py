@@ -127,11 +127,12 @@ def press_at_once(pilot: Pilot[int], *keys: str) -> None:
 
 
 async def until(pilot: Pilot[int], condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds; fails after a generous while."""
-    for _ in range(1500):
+    """Wait until the condition holds; fails after a generous while. The longer it takes, the less often it is looked
+    at: a look is as much work as a key."""
+    for number in range(500):
         if condition():
             return
-        await pilot.pause(0.02)
+        await pilot.pause(min(0.02 * (1 + number / 25), 0.2))
     raise AssertionError("never came true; the screen:\n" + text_of(pilot.app))  # type: ignore[arg-type]
 
 
