@@ -10,7 +10,7 @@ NEWEST_PYTHON = \
 	done | sort -n | tail -n 1 | cut -d ' ' -f 2-
 VENV := .venv
 BIN := $(VENV)/bin
-# One more than there are cores, for tests that wait: each collects all tests, which takes it 11 s of a processor.
+# One more than there are cores, for tests that wait: each collects all tests, which takes it 6 s of a processor.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
