@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from agenteval_tui.core.numbers import decimal
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model import Column, Paragraph, Row, Span, Table, Text, View, outcome_sign, text
 from agenteval_tui.views.terminal import plain_text
@@ -38,7 +39,7 @@ def outcome_cell(outcome: str) -> Span:
 
 def score_cell(score: float | None) -> str:
     """A score with two digits; "": nothing was scored."""
-    return "" if score is None else f"{score:.2f}"
+    return "" if score is None else decimal(score)
 
 
 def line(words: Text) -> Paragraph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from math import ceil
+from math import ceil, isclose
 from typing import overload
 
 _MOST_DECIMALS = 6
@@ -59,6 +59,21 @@ def interval_phrase(interval: tuple[float, float] | None, decimals: int = 0, of:
         return f"{TOO_FEW} for an interval"
     low, high = percent_interval(*interval, decimals)
     return f"95 % interval {of}{low} % to {high} %"
+
+
+def decimal(value: float, *, beside: float | None = None) -> str:
+    """A score: `0.80`, with more digits where it takes them to tell it from 0, from 1, and from a limit `beside` it:
+    0.796 is below 0.8."""
+    edges, written = [0.0, 1.0, *([] if beside is None else [beside])], ""
+    for decimals in range(2, _MOST_DECIMALS + 1):
+        written = f"{value:.{decimals}f}"
+        if all(_side(float(written), edge) == _side(value, edge) for edge in edges):
+            break
+    return written
+
+
+def _side(value: float, edge: float) -> int:
+    return 0 if isclose(value, edge, abs_tol=1e-9) else 1 if value > edge else -1
 
 
 def points(difference: float, decimals: int = 1) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from agenteval_tui.core.document import Document, extended
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, decimal
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.codec import AnySpan, span_document
@@ -109,7 +109,7 @@ def _mark_of(outcome: Outcome) -> Mark:
 def _criterion(result: CriterionResult) -> Fact:
     text = f"{result.criterion}: {result.outcome}"
     if result.score is not None:
-        text += f", score {result.score:.2f}"
+        text += f", score {decimal(result.score)}"
     notes = [result.severity] if result.severity != "error" and not result.derived else []
     notes += ["derived from the imported file"] if result.derived else []
     notes += ["negated"] if result.negate else []
@@ -134,7 +134,7 @@ def _metric(metric: MetricResult) -> Fact:
         return Fact("info", f"{metric.name}: {sentences.metric_sentence(metric)}")
     text = metric_name(metric.name, metric.type)
     if metric.score is not None:
-        text += f": {metric.score:.2f}"
+        text += f": {decimal(metric.score)}"
     elif sentences.metric_sentence(metric):
         text += f": {sentences.metric_sentence(metric)}"
     # What did not hold first: that is what a reader looks for. Else the order of the metric, as `sorted` is stable.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from agenteval_tui.core.numbers import count, percent
+from agenteval_tui.core.numbers import count, decimal, percent
 from agenteval_tui.core.phrasing import listed, nth, on_one_line, quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
@@ -221,11 +221,12 @@ def _respondent(fields: Fields) -> str:
 
 
 def _threshold(fields: Fields) -> str:
-    score, threshold = fields["score"], fields["threshold"]
+    threshold = fields["threshold"]
+    score = decimal(fields["score"], beside=threshold)
     if fields.get("of") == "test":
-        return f"score {score:.2f} is below the test's threshold {threshold:g}"
+        return f"score {score} is below the test's threshold {threshold:g}"
     phrase = "reaches" if fields["reached"] else "is below"
-    return f"score {score:.2f} {phrase} the threshold {threshold:g}"
+    return f"score {score} {phrase} the threshold {threshold:g}"
 
 
 def _no_expected(fields: Fields) -> str:
@@ -1064,7 +1065,8 @@ def _keywords(line: Evidence) -> str:
 
 def _likeness(line: Evidence) -> str:
     fields = line.fields
-    sentence = f"similarity {fields['amount']:.2f} ({fields['method']}), expected at least {fields['least']:g}"
+    amount = decimal(fields["amount"], beside=fields["least"])
+    sentence = f"similarity {amount} ({fields['method']}), expected at least {fields['least']:g}"
     return sentence if line.passed else _with_near(sentence, fields)
 
 
@@ -1080,7 +1082,8 @@ def _grade(line: Evidence) -> str:
 
 def _repetition(line: Evidence) -> str:
     fields = line.fields
-    sentence = f"{count(fields['count'], 'repetition')} in {count(fields['words'], 'word')} ({fields['amount']:.2f}), "
+    amount = decimal(fields["amount"], beside=fields["most"])
+    sentence = f"{count(fields['count'], 'repetition')} in {count(fields['words'], 'word')} ({amount}), "
     sentence += f"expected at most {fields['most']:g}"
     if line.passed:
         return sentence

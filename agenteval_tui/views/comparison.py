@@ -146,7 +146,7 @@ def fraction(tally: Tally | None) -> str:
 
 def score_text(tally: Tally | None) -> str:
     """`0.75`; `–` for none."""
-    return "–" if tally is None or tally.score is None else f"{tally.score:.2f}"
+    return "–" if tally is None or tally.score is None else numbers.decimal(tally.score)
 
 
 def figures(change: TestChange | CriterionChange | RowChange) -> tuple[str, str]:

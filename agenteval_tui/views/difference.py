@@ -9,7 +9,7 @@ from agenteval_tui.analysis.divergence import first_change
 from agenteval_tui.analysis.text_diff import compare_texts, in_order_of
 from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair, Step
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, decimal
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
@@ -64,7 +64,7 @@ def context_view(left: Transcript, right: Transcript) -> View:
 
 def _run(row: RunRow, side: str) -> Paragraph:
     status, token = outcome_text(row.status)
-    score = f" {row.score:.2f}" if row.score is not None else ""
+    score = f" {decimal(row.score)}" if row.score is not None else ""
     place = one_line(plain(place_of(row)))
     return Paragraph(text(_SIGNS[side], f" {row.id}  ", (status + score, token), (f"  {place}", "dim")))
 

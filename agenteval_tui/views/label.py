@@ -77,7 +77,7 @@ def feedback_text(feedback: Feedback) -> str:
 
 def feedback_score(feedback: Feedback) -> str:
     """`user_satisfaction 0.80`."""
-    return f"{feedback.key} {feedback.score:.2f}"
+    return f"{feedback.key} {numbers.decimal(feedback.score)}"
 
 
 def feedback_view(feedback: Sequence[Feedback], now_ms: int | None = None) -> View:
@@ -86,7 +86,7 @@ def feedback_view(feedback: Sequence[Feedback], now_ms: int | None = None) -> Vi
     for entry in feedback:
         age = f"  {numbers.age(entry.at_ms, now_ms)}" if now_ms is not None else ""
         about = f"  {one_line(entry.who, 40)}{age}" if entry.who else age
-        elements.append(Paragraph(text(f"{entry.key} ", (f"{entry.score:.2f}", "bold"), (about, "dim")), 1))
+        elements.append(Paragraph(text(f"{entry.key} ", (numbers.decimal(entry.score), "bold"), (about, "dim")), 1))
         if entry.comment:
             elements.append(Paragraph(text((entry.comment, "dim")), 3))
     return tuple(elements)
@@ -96,7 +96,7 @@ def feedback_table(feedback: Iterable[tuple[RunRow, Feedback]]) -> Table:
     """A row for each score that runs were given."""
     rows = []
     for run, entry in feedback:
-        cells = (run.id, run.test_id, entry.key, f"{entry.score:.2f}", entry.who, entry.comment)
+        cells = (run.id, run.test_id, entry.key, numbers.decimal(entry.score), entry.who, entry.comment)
         rows.append(Row(tuple(map(text, cells)), run.id))
     heads = (Column("Run"), Column("Test"), Column("Key"), Column("Score", "right"), Column("Who"), Column("Comment"))
     return Table(heads, tuple(rows))

@@ -243,10 +243,10 @@ def feedback_table(means: Sequence[FeedbackMean]) -> Table:
         Row(
             (
                 text(mean.key),
-                text((f"{mean.mean:.2f}", "bold")),
+                text((numbers.decimal(mean.mean), "bold")),
                 text((f"{mean.n:,}", "dim")),
                 text((f"{mean.runs:,}", "dim")),
-                text((f"{mean.lowest:.2f}", "dim")),
+                text((numbers.decimal(mean.lowest), "dim")),
             ),
             row_key("feedback", mean.key),
         )
@@ -261,7 +261,7 @@ def _score(scores: Scores, name: str) -> Row:
             text(name),
             text((f"{scores.passed:,} of {scores.n:,}", "dim")),
             text((numbers.percent(scores.passed / scores.n if scores.n else None), "bold")),
-            text("" if scores.mean is None else f"{scores.mean:.2f}"),
+            text("" if scores.mean is None else numbers.decimal(scores.mean)),
             _histogram(scores),
             text((f"{scores.errors:,}" if scores.errors else "", "broken")),
         ),

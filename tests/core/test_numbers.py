@@ -12,6 +12,7 @@ from agenteval_tui.core.numbers import (
     age,
     clock,
     count,
+    decimal,
     dollars,
     duration,
     file_size,
@@ -135,3 +136,10 @@ def test_a_sum_of_which_parts_are_unknown_says_so() -> None:
     assert [about_dollars(cost) for cost in (0.00002, 0.018)] == ["less than $0.0001", "about $0.0180"]
     assert [dollars(cost, whole=False) for cost in (0.018, 0.0, None)] == ["at least $0.0180", "not known", ""]
     assert [short_dollars(cost, whole=False) for cost in (0.018, 0.0, None)] == ["≥$0.018", "", ""]
+
+
+def test_a_score_is_on_its_side_of_0_of_1_and_of_its_limit() -> None:
+    assert [decimal(score) for score in (0.0, 0.5, 1.0, 0.996, 0.004)] == ["0.00", "0.50", "1.00", "0.996", "0.004"]
+    assert [decimal(score, beside=0.8) for score in (0.796, 0.8, 0.804, 0.7)] == ["0.796", "0.80", "0.804", "0.70"]
+    assert decimal(0.1 + 0.2, beside=0.3) == "0.30"
+    assert decimal(0.796, beside=0.799) == "0.796"

@@ -296,13 +296,13 @@ def test_a_run_that_only_its_score_failed_is_not_said_to_pass_today(ran: tuple[P
     store = ran[1]
     row = next(row for row in store.run_rows(store.run_ids()) if row.status == "passed")
     bench = Workbench.open(store, row.id)
-    results = [replace(result, score=0.7) for result in bench.judge_all()]
-    bench.run = replace(row, status="failed", score=0.7)
+    results = [replace(result, score=0.796) for result in bench.judge_all()]
+    bench.run = replace(row, status="failed", score=0.796)
     left, _ = run_header(bench, results, RunFacts(pass_threshold=0.8), 100)
-    assert "score 0.70, below 0.8" in plain(left)
+    assert "score 0.796, below 0.8" in plain(left)
     assert "today" not in plain(left)
     line = plain(reason_line(bench, results[0], results, 80, 0.8))
-    assert line == "✗ score 0.70 is below the test's threshold 0.8"
+    assert line == "✗ score 0.796 is below the test's threshold 0.8"
     assert "passed" in plain(reason_line(bench, results[0], results, 80))
 
 

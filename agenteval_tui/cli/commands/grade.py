@@ -40,7 +40,7 @@ from agenteval_tui.cli.standard_input import (
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, decimal
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.formats.documents.grade import GradedExecution, GradedRun, GradingSummary
 from agenteval_tui.formats.given_transcript import GivenRun, given_runs
@@ -261,7 +261,7 @@ def _grade_one(out: Output, verdict: Verdict, *, as_json: bool) -> int:
         out.json(_results(verdict.results))
     else:
         out.view(results_in_short(verdict.results))
-        score = "" if verdict.score is None else f", score {verdict.score:.2f}"
+        score = "" if verdict.score is None else f", score {decimal(verdict.score)}"
         missing = not_made(verdict.results) if verdict.outcome is not Outcome.ERROR else 0
         out.line(
             (str(verdict.outcome), outcome_sign(verdict.outcome)[1]),

@@ -25,7 +25,7 @@ from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_hash
-from agenteval_tui.core.numbers import count, interval_phrase, percent
+from agenteval_tui.core.numbers import count, decimal, interval_phrase, percent
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.formats.documents.judge import JudgeReport, judge_replies, judged_criterion, repeated_judgment
 from agenteval_tui.grading.compile import compile_criterion
@@ -231,7 +231,7 @@ def _print_replies(out: Output, store: Store, row: RunRow, result: CriterionResu
     if as_json:
         out.json(judge_replies(row.id, result, label, own))
         return 0
-    score = "" if result.score is None else f", score {result.score:.2f}"
+    score = "" if result.score is None else f", score {decimal(result.score)}"
     head = f"{one_line(result.criterion)}: {result.outcome}{score}"
     out.line((head, outcome_sign(result.outcome)[1]), (f"  {row.id}", "dim"))
     for number, question in enumerate(own, 1):
@@ -285,7 +285,7 @@ def _reask(
     outcomes = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in repeated.outcomes.items())
     out.line((f"{one_line(result.criterion)}, asked {times} times: {outcomes}", "bold"), (f"  {row.id}", "dim"))
     if repeated.scores:
-        listed = ", ".join(f"{score:.2f}" for score in repeated.scores)
+        listed = ", ".join(decimal(score) for score in repeated.scores)
         out.line(f"  scores {listed}: median {repeated.median:.2f}, spread {repeated.spread:.2f}")
     flips = repeated.flips
     if flips:

@@ -28,7 +28,7 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.numbers import count, dollars
+from agenteval_tui.core.numbers import count, decimal, dollars
 from agenteval_tui.core.options import Options, limits
 from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.extensions.share.embedded_runs import BEGIN, END
@@ -291,7 +291,7 @@ def _run(run: StoredRun, blame: Blame | None) -> Iterator[str]:
     spent += [dollars(row.cost)] if row.cost is not None else []
     spent += [used] if (used := user_usage_text(transcript.user_usage)) else []
     status = f'<span class="{token if token in TOKENS else "dim"}">{sign} {line_html(row.status)}</span>'
-    score = f", score {row.score:.2f}" if row.score is not None else ""
+    score = f", score {decimal(row.score)}" if row.score is not None else ""
     yield f"<h4>{status}{score}, repetition {row.repetition}</h4>"
     yield f'<p class="dim">{line_html(plain(place_of(row)))}; {line_html(", ".join(spent))}</p>'
     explained = explanation_of(row, run.results, transcript, run.labels)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, decimal
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.tui.presenters.block_document import BlockPosition
 from agenteval_tui.tui.presenters.block_layout import Row
@@ -252,7 +252,7 @@ def fold_row(pairs: Sequence[Pair], width: int) -> DiffRow:
 def run_line(row: RunRow, sign: Cell, width: int) -> Line:
     """One of the two runs: its sign in the difference, outcome, repetition, agent, why it did not pass."""
     cells: list[Cell] = [sign, (" ", ""), mark(row.status), (" ", ""), (f"run {row.repetition}", "bold")]
-    score = f" {row.score:.2f}" if row.score is not None else ""
+    score = f" {decimal(row.score)}" if row.score is not None else ""
     cells.append((f"  {word_of_run(row.status, row.why)}{score}", ""))
     name = one_line(row.test_id, 40) + (f" · {one_line(row.variation, 40)}" if row.variation else "")
     cells.append((f"  {name}  {one_line(row.agent, 30)}", "dim"))

@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from agenteval_tui.analysis.run_facts import RunFacts, disagrees
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count
+from agenteval_tui.core.numbers import count, decimal
 from agenteval_tui.core.phrasing import listed, shown
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.explain import metric_name
@@ -214,7 +214,7 @@ def _verdict(result: CriterionResult, width: int) -> list[Line]:
         return _named(start, name, ((" checks nothing", "dim"),), width)
     tail: list[Cell] = [(f" {word(result.outcome)}", token(result.outcome))]
     if result.score is not None:
-        tail.append((f"  score {result.score:.2f}", ""))
+        tail.append((f"  score {decimal(result.score)}", ""))
         # The name says which criterion this is, its sign how it ended.
         if width_of((*start, *name, *tail)) >= width:
             del tail[0]
@@ -247,7 +247,7 @@ def _metric(pane: PaneLines, metric: MetricResult, width: int, most: int | None,
     """The metric with its evidence. `scored`: with its score; the score of the only one is that of its criterion."""
     tail: list[Cell] = [mark("none" if metric.neutral else metric.outcome)]
     if scored and metric.score is not None:
-        tail.append((f" score {metric.score:.2f}", "dim"))
+        tail.append((f" score {decimal(metric.score)}", "dim"))
     pane.add([spread(((one_line(metric_name(metric.name, metric.type)), "bold"),), tail, width)])
     group = ""
     listed = _missed_first(metric.evidence)
@@ -406,7 +406,7 @@ def _others(pane: PaneLines, criterion: int, others: Sequence[CriterionResult], 
         severity = "derived" if other.derived else one_line(other.severity, 12)
         tail: list[Cell] = [(f" {severity}", "dim")] if other.severity != "error" and not other.source else []
         if other.score is not None:
-            tail.append((right(f"{other.score:.2f}", 6), "dim"))
+            tail.append((right(decimal(other.score), 6), "dim"))
         # Another tool's verdict on an imported run is not a criterion that could be chosen here.
         pane.add(_named(start[:3], start[3:], tail, width), None if other.source else number)
         if other.source and sentences.criterion_sentence(other):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from agenteval_tui.analysis.workbench import Impact
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import line_and_column
-from agenteval_tui.core.numbers import count, percent
+from agenteval_tui.core.numbers import count, decimal, percent
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING, glyph, mark, token, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, longest_that_fits, paragraph, width_of, wrap_to
@@ -187,7 +187,7 @@ def _verdict_and_problems(result: CriterionResult | None, problems: int, width: 
             ],
             width,
         )
-    style, score = token(result.outcome), f" {result.score:.2f}" if result.score is not None else ""
+    style, score = token(result.outcome), f" {decimal(result.score)}" if result.score is not None else ""
     verdict: Line = (mark(result.outcome), (f" {word(result.outcome)}{score}", style))
     short: Line = (mark(result.outcome), (score, style))
     return longest_that_fits(

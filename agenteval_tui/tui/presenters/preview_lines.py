@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from agenteval_tui.analysis.criterion_preview import Trial
 from agenteval_tui.analysis.workbench import Impact
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import age
+from agenteval_tui.core.numbers import age, decimal
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.tui.presenters.evidence_pane import FIRST_CONDITIONS, looked_rows
 from agenteval_tui.tui.presenters.impact import ORDER, counts, impact_lines
@@ -70,7 +70,7 @@ def verdict_line(
     """The run's verdict in a line, and behind it what flips: below the config, whatever stands beside it."""
     if trial is None or result is None:
         return []
-    score = f" {result.score:.2f}" if result.score is not None else ""
+    score = f" {decimal(result.score)}" if result.score is not None else ""
     head: list[Cell] = [(f" run {trial.at + 1:,} of {len(trial.runs):,} ", "dim"), mark(result.outcome)]
     head.append((f" {word(result.outcome)}{score}", token(result.outcome)))
     if impact is None or not impact.total:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from agenteval_tui.analysis.run_facts import RunFacts, disagrees, last_labels
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import short_dollars, short_duration, token_count
+from agenteval_tui.core.numbers import decimal, short_dollars, short_duration, token_count
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.grade import not_made, verdict_of
@@ -45,10 +45,11 @@ def run_header(
     """
     run = bench.run
     of = f" of {run_facts.repetitions}" if run_facts.repetitions >= run.repetition and run_facts.repetitions > 1 else ""
-    how = f"score {run.score:.2f}" if run.score is not None else word_of_run(run.status, run.why)
-    verdict = _verdict_now(run.status, results, run_facts.pass_threshold)
+    threshold = run_facts.pass_threshold
+    how = f"score {decimal(run.score, beside=threshold)}" if run.score is not None else word_of_run(run.status, run.why)
+    verdict = _verdict_now(run.status, results, threshold)
     if verdict is not None and verdict.code == Code.THRESHOLD and run.status == "failed":
-        how += f", below {run_facts.pass_threshold:g}"
+        how += f", below {threshold:g}"
     end: Line = ((f"  run {run.repetition}{of}", ""), (f"   {how}", "dim"))
     name: Line = ((one_line(run.test_id), "bold"),)
     if run.variation:

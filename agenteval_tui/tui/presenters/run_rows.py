@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.statistics import reaches
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import clock, count, short_dollars, short_duration, token_count
+from agenteval_tui.core.numbers import clock, count, decimal, short_dollars, short_duration, token_count
 from agenteval_tui.grading.sentences import not_made_in_runs_sentence, not_made_sentence
 from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.events import RunRef, RunState, Throttled
@@ -292,7 +292,7 @@ def run_heading(run: RunState, now_ms: int, width: int) -> Line:
     if run.ended:
         cells.append((f"  {word(run.status)}", "dim"))
         if run.score is not None:
-            cells.append((f" {run.score:.2f}", "dim"))
+            cells.append((f" {decimal(run.score)}", "dim"))
         if run.not_made:
             cells.append((f"  {not_made_sentence(run.not_made)}", "error"))
         if run.tools_raised:
