@@ -53,6 +53,8 @@ class FrameworkFinder(Struct, frozen=True, kw_only=True):
     """How what makes a part of an agent is called: another object of its module has it."""
     of_class: Callable[[Modules, Line, bool], ClassAgent | None] = lambda modules, line, is_made: None
     """What a class is to the framework, or None; the last argument: its module makes an object of it."""
+    needed_state: Callable[[Modules, Module, ast.Call], Iterable[str]] = lambda modules, module, call: ()
+    """The fields of the context without which an agent does not begin, by the call that makes it."""
     app: AppFinder | None = None
     """How the app in a module that imports the framework is asked; None where it has no field for a prompt."""
 

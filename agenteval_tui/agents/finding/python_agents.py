@@ -238,6 +238,9 @@ class PythonAgents:
             tools = own_words.tools_of(modules, construction.module, construction.call, name)
             own_name = modules.text(construction.module, keyword(construction.call, "name"))
             context, incomplete = self._context(construction)
+            state = finder_of(framework).needed_state(modules, construction.module, construction.call)
+            if context is None and (fields := {name: name.replace("_", " ") for name in state}):
+                context, examples = fields, tuple(f"context.{name}" for name in fields)
             if context is not None:
                 written["context"] = context
             if framework == "LangGraph":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +12,11 @@ import yaml
 from agenteval_tui.agents.finding.framework_finder import FrameworkFinder
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name
 from agenteval_tui.agents.finding.project_files import ProjectFiles
+from agenteval_tui.agents.finding.python_module import Module, Modules, keyword
+
+_FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
+"""A field of the session's state in an instruction, which must be there; `{name?}` need not."""
+_DEEPEST = 4
 
 
 def _of_yaml(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
@@ -44,6 +51,27 @@ def _of_yaml(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
     )
 
 
+def _needed_state(modules: Modules, module: Module, call: ast.Call) -> list[str]:
+    """The fields of the session's state that the instructions of an agent and its sub-agents name, and that no agent
+    among them writes."""
+    needed: dict[str, None] = {}
+    outputs: set[str] = set()
+    for home, made in _with_sub_agents(modules, module, call, 0):
+        for name in ("instruction", "global_instruction"):
+            needed.update(dict.fromkeys(_FIELD.findall(modules.text(home, keyword(made, name)))))
+        outputs.add(modules.text(home, keyword(made, "output_key")))
+    return [name for name in needed if name not in outputs]
+
+
+def _with_sub_agents(modules: Modules, module: Module, call: ast.Call, depth: int) -> Iterator[tuple[Module, ast.Call]]:
+    yield module, call
+    listed = keyword(call, "sub_agents")
+    for node in listed.elts if isinstance(listed, ast.List) and depth < _DEEPEST else ():
+        place = modules.value(module, node)
+        if place is not None and isinstance(place[1], ast.Call):
+            yield from _with_sub_agents(modules, place[0], place[1], depth + 1)
+
+
 def _listed(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -52,5 +80,6 @@ FINDER = FrameworkFinder(
     framework="Google ADK",
     files={"root_agent.yaml": _of_yaml},
     root="root_agent",
+    needed_state=_needed_state,
     beside_root=("app", "runner", "agent"),
 )

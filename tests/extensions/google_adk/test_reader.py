@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from found_agents import assert_object_is_found
+from found_agents import agents_of, assert_object_is_found
 from framework_runs import BAD, FIND, LATER, assert_continued, calls_of, named_apart, played_by, unseen_of
 
 from agenteval_tui.transcripts.model import Note, Usage
@@ -21,6 +21,23 @@ def test_its_agents_are_found(tmp_path: Path) -> None:
         "Google ADK",
         "from google.adk.agents.llm_agent import LlmAgent\nx = LlmAgent(name='x', instruction=RULES)\n",
     )
+
+
+def test_the_state_that_instructions_need_is_written(tmp_path: Path) -> None:
+    parts = "from google.adk.agents import Agent\n"
+    parts += "scorer = Agent(name='scorer', instruction='Score {lead} of {user_name}.', output_key='score')\n"
+    parts += "writer = Agent(name='writer', instruction='Write of {score} and {notes?}, {artifact.x}, { a: 1 }.')\n"
+    root = "from google.adk.agents import SequentialAgent\nfrom .parts import scorer, writer\n"
+    files = {
+        "desk/__init__.py": "",
+        "desk/parts.py": parts,
+        "desk/agent.py": f"{root}root_agent = SequentialAgent(name='desk', sub_agents=[scorer, writer])\n",
+    }
+    desk, *others = agents_of(tmp_path, files)
+    assert desk.config["context"] == {"lead": "lead", "user_name": "user name"}
+    assert desk.examples == ("context.lead", "context.user_name")
+    # By itself, an agent needs what another one would have written.
+    assert {agent.name: agent.config.get("context") for agent in others}["writer"] == {"score": "score"}
 
 
 ADK_ALONE = ("event_alone", "content_alone", "text_alone")
