@@ -344,12 +344,10 @@ def _edits(every: str, first: str, has_edit: bool | None) -> list[Line]:
 
 def _is_beside(bench: Workbench, result: CriterionResult) -> bool:
     """Whether what the criterion looked at stands beside it as it is: tool calls, or a whole message."""
-    value = result.value
-    if not value:
-        return False
+    value = result.value or ""
     # In whole lines: calls of some tools. A short value is in other words by chance.
     in_calls = f"\n{value}\n" in f"\n{bench.tool_text[0]}\n"
-    return in_calls or any(message.content == value for message in bench.transcript.messages)
+    return bool(value) and (in_calls or any(message.content == value for message in bench.transcript.messages))
 
 
 def _value(result: CriterionResult, width: int) -> list[Line]:

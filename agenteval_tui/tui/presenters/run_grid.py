@@ -165,7 +165,9 @@ class RunGrid:
             run = self.view.runs[runs[number]]
             sign, style = _sign(run)
             look = f"{style} bold reverse" if number == chosen else style
-            cells += [self._before(runs, number, first), (sign, look)]
+            # Between two cells stands the sign of the one before, or a space.
+            before = _extra(self.view.runs[runs[number - 1]]) if number > first else (" ", "")
+            cells += [before, (sign, look)]
         if runs:
             cells.append(_extra(self.view.runs[runs[min(first + room, len(runs)) - 1]]))
         if width >= WIDE and not end:
@@ -200,10 +202,6 @@ class RunGrid:
         if decided and not ref.row:
             sign = mark("passed" if reaches(passed / decided, ref.gate) else "failed")
         return ((right(gate_text(ref.gate), _GATE - 2), "dim"), (" ", ""), sign)
-
-    def _before(self, runs: list[str], number: int, first: int) -> Cell:
-        """What stands between two cells: the sign of the one before, or a space."""
-        return _extra(self.view.runs[runs[number - 1]]) if number > first else (" ", "")
 
     def _sums(self, index: int) -> tuple[Cell, ...]:
         tally = self._tallies[index]

@@ -54,12 +54,11 @@ def run_header(
     name: Line = ((one_line(run.test_id), "bold"),)
     if run.variation:
         name = (*name, (f" · {one_line(run.variation)}", ""))
-    what_it_took = " · ".join(facts(bench)) if took else ""
     parts: dict[str, Line] = {
         "place": ((place, "dim"),),
         "notes": _notes(bench, results, run_facts, edited, passed_before),
         "keys": ((keys, "accent"),),
-        "took": ((what_it_took, "dim"),),
+        "took": ((" · ".join(facts(bench)) if took else "", "dim"),),
         "agent": ((one_line(run.agent, 30), "dim"),),
     }
     room = width - 2 - width_of(end) - min(width_of(name), max(width // 3, _LEAST))

@@ -429,13 +429,9 @@ class HistoryController:
             return []
         row, tests = self._shown
         version = execution_version(row, width)
-        return [*version, *self._tests_of_shown(row, tests, width, most - len(version))]
-
-    @staticmethod
-    def _tests_of_shown(row: ExecutionRow, tests: list[TestOutcome], width: int, most: int) -> list[Line]:
         if row.runs > MOST_RUNS:
-            return [((f"   {row.runs:,} runs: press enter to list them.", "dim"),)]
-        return test_lines(tests, width, most)
+            return [*version, ((f"   {row.runs:,} runs: press enter to list them.", "dim"),)]
+        return [*version, *test_lines(tests, width, most - len(version))]
 
     # Lines
 
