@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from agenteval_tui.core.numbers import count, decimal, percent
+from agenteval_tui.core.numbers import count, decimal, percent, percent_limit
 from agenteval_tui.core.phrasing import listed, nth, on_one_line, quoted, shown
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Verdict
@@ -1060,7 +1060,8 @@ def _length(line: Evidence) -> str:
 def _keywords(line: Evidence) -> str:
     fields = line.fields
     hits, number, least = fields["count"], fields["of"], fields["least"]
-    return f"{hits} of {number} keywords found ({hits / number:.0%}), expected at least {least:.0%}"
+    share = percent(hits / number, beside=least)
+    return f"{hits:,} of {count(number, 'keyword')} found ({share}), expected at least {percent_limit(least)}"
 
 
 def _likeness(line: Evidence) -> str:

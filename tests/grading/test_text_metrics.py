@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agenteval_tui.grading.compile import Checker
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
-from agenteval_tui.grading.sentences import metric_sentence
+from agenteval_tui.grading.sentences import evidence_sentence, metric_sentence
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.grading.tokenization import count_sentences, count_words, spoken_texts, words_without_markup
 from agenteval_tui.transcripts.model import Message, Transcript
@@ -85,6 +85,9 @@ def test_keywords() -> None:
     assert (strict.outcome, strict.score) == (Outcome.FAILED, 0.5)
     assert "would match ignoring case" in metric_sentence(strict) or "ignoring case" in metric_sentence(strict)
     assert marked(text, strict, near=True) == ["ORDER"]
+    most = of(text, type="Keywords", keywords=["order", "way", "refund"], min_fraction=0.67)
+    sentences = [evidence_sentence(line) for line in most.evidence]
+    assert "2 of 3 keywords found (66.7 %), expected at least 67 %" in sentences
     all_of_them = of(text, type="Keywords", keywords=["order", "refund"])
     assert all_of_them.outcome is Outcome.FAILED
     assert run(text, type="Keywords", keywords=["", ""]).neutral
