@@ -29,7 +29,8 @@ def _lines(result: ABResult, tests: bool) -> Iterator[Text]:
         yield text(f"B minus A: {numbers.points(result.difference)} points", (f"  ({_certainty(result)})", "dim"))
     pairs = result.pairs
     if pairs.only_a or pairs.only_b:
-        yield text((f"pairs of runs: {pairs.both} passed both, {pairs.only_a} only A, {pairs.only_b} only B", "dim"))
+        passed = f"{pairs.both:,} passed both, {pairs.only_a:,} only A, {pairs.only_b:,} only B"
+        yield text((f"pairs of runs: {passed}", "dim"))
     yield _metric("cost", result.cost, lambda value: _signed(value, numbers.dollars))
     yield _metric("tokens", result.tokens, lambda value: f"{value:+,.0f}")
     yield _metric("time", result.latency_ms, lambda value: _signed(value, numbers.duration))
