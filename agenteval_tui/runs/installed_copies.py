@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
-
-from msgspec import Meta
 
 from agenteval_tui.agents.process.installed_copy import remedy_for_copy
-from agenteval_tui.core.document import Document
+from agenteval_tui.runs.change.model import InstalledCopy
 from agenteval_tui.runs.plan.model import RunPlan
-
-
-class InstalledCopy(Document, frozen=True):
-    """An agent whose command runs a copy of the code, and how to let it run the code itself."""
-
-    agent: str
-    fix: Annotated[str, Meta(description="the command that installs the package with links to the code")]
-
-    @property
-    def problem(self) -> str:
-        """In words."""
-        return "its command runs an installed copy of the code, which no edit changes"
 
 
 def installed_copies(runs: Iterable[RunPlan]) -> tuple[InstalledCopy, ...]:

@@ -8,8 +8,7 @@ from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import about_dollars, count, dollars
 from agenteval_tui.core.phrasing import abridged
-from agenteval_tui.runs.change.model import CodeChange, NotBuilt, RunChange, Watching
-from agenteval_tui.runs.installed_copies import InstalledCopy
+from agenteval_tui.runs.change.model import CodeChange, InstalledCopy, NotBuilt, RunChange, Watching
 from agenteval_tui.views.model import Text
 
 _CODE = "The agents' code, their tools, hooks, services and probes run for real."

@@ -42,6 +42,7 @@ NOT_VARIABLES = frozenset(
         "LLM",  # how classes that adapt a model are called
         "PRODUCTION",  # a value of LITELLM_MODE
         "HTTP_X_AGENTEVAL_RUN",  # a header, as WSGI names it
+        "RECORD",  # the list of an installed package's files
         *("PYTHONUTF8",),  # set for the app that `serve` starts
     )
 )

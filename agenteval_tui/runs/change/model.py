@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from agenteval_tui.core.document import Count, Document, RowKey, Status, StatusOrNone, one_of
-from agenteval_tui.runs.installed_copies import InstalledCopy
 
 Effect = Literal["passes", "fails", "needs_model", "unchanged"]
 EFFECTS: tuple[Effect, ...] = ("passes", "fails", "needs_model", "unchanged")
@@ -130,6 +129,18 @@ def with_runs(change: CodeChange, newer: CodeChange) -> CodeChange:
         duration_ms=newer.duration_ms,
         execution=newer.execution,
     )
+
+
+class InstalledCopy(Document, frozen=True):
+    """An agent whose command runs a copy of the code, and how to let it run the code itself."""
+
+    agent: str
+    fix: Annotated[str, Meta(description="the command that installs the package with links to the code")]
+
+    @property
+    def problem(self) -> str:
+        """In words."""
+        return "its command runs an installed copy of the code, which no edit changes"
 
 
 class Watching(Document, frozen=True, kw_only=True, tag_field="event", tag="watching"):
