@@ -355,8 +355,14 @@ def _last_text(transcript: Transcript) -> str:
 def _is_in(text: str, printed: str) -> bool:
     """Whether a text was printed, perhaps laid out anew, without marks or a few words."""
     words = set(_WORD.findall(text)) or set(text.split())
+    may_miss = len(words) // 10
+    # Only what is not among the words may be broken by the layout: to look for each in a long text takes seconds.
     letters = "".join(printed.split())
-    return bool(words) and 10 * sum(word not in letters for word in words) <= len(words)
+    for word in words.difference(_WORD.findall(printed), printed.split()):
+        may_miss -= word not in letters
+        if may_miss < 0:
+            return False
+    return bool(words)
 
 
 def _notes_of_answer(transcript: Transcript, printed: str) -> Iterator[Note]:
