@@ -410,16 +410,6 @@ VARYING = st.recursive(
 )
 
 
-VARYING = st.recursive(
-    TEXTS | st.sampled_from((None, True, False, 1, 2)),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(("text", "n", "address", "query")), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
 @given(pairs=st.lists(st.tuples(VARYING, VARYING), min_size=1, max_size=3))
 def test_requests_are_equal_by_what_was_found_to_vary_in_them(pairs: list[tuple[Any, Any]]) -> None:
     asked_twice = [tuple(Question("POST", CHAT, {}, body) for body in pair) for pair in pairs]
