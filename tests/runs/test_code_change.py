@@ -694,7 +694,7 @@ def answer(prompt):
 WAITS = "threading.Thread(target=time.sleep, args=(1e6,), daemon=True).start()\n"
 
 
-@pytest.mark.parametrize("started", ['["work/run.py"]', '["-m", "work.run"]'])
+@pytest.mark.parametrize("started", ['["../project/./work/run.py"]', '["-m", "work.run"]'])
 @pytest.mark.parametrize("at_import", ["", WAITS])
 async def test_what_is_read_while_the_agent_answers_counts(
     project: Project, watching: Callable[[], Watched], at_import: str, started: str

@@ -206,14 +206,17 @@ def _sources_named(words: Any, folder: str | bytes) -> Iterator[str]:
     parts = [part for word in words for part in os.fsdecode(word).split()]
     folder = os.path.abspath(os.fsdecode(folder))  # noqa: PTH100
     for before, word in zip(["", *parts], parts):  # noqa: B905 - Python 3.8
-        named = [word] if os.path.splitext(word)[1] else []  # noqa: PTH122
+        # "python3.11" has no ending.
+        named = [word] if os.path.splitext(word)[1][1:2].isalpha() else []  # noqa: PTH122
         if before == "-m":
             module = os.path.join(*word.split("."))  # noqa: PTH118
             named = [module + ".py", os.path.join(module, "__main__.py")]  # noqa: PTH118
-        for path in (os.path.join(folder, name) for name in named):  # noqa: PTH118
-            hidden = any(part.startswith(".") or part == "node_modules" for part in path.split(os.sep))  # noqa: PTH206
+        for path in (os.path.normpath(os.path.join(folder, name)) for name in named):  # noqa: PTH118
+            # Of folders below the one that it is started in: a whole project may be in a hidden folder.
+            parts_below = os.path.relpath(path, folder).split(os.sep)  # noqa: PTH206
+            hidden = any(part.startswith(".") and part != ".." for part in parts_below) or "node_modules" in parts_below
             if not hidden and os.path.isfile(path):  # noqa: PTH113
-                yield os.path.normpath(path)
+                yield path
 
 
 def _is_exempt(path: str) -> bool:
