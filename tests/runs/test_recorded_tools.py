@@ -278,3 +278,14 @@ async def test_the_state_that_tools_would_leave_is_not_checked(server: ScriptedS
     recorded = await project.check(tools_recorded=True)
     assert (recorded.needs_model, recorded.fails) == (1, 0), recorded
     assert "tools did not run" in recorded.runs[0].reason
+
+
+async def test_the_state_that_a_program_leaves_is_checked_as_its_tools_run(
+    server: ScriptedServer, project: Project
+) -> None:
+    suite = SUITE.replace("    criteria:\n", f"{STATE.strip(chr(10))}\n    criteria:\n") + ACTED.lstrip("\n")
+    suite = suite.replace('{kind: python, callable: "agent.py:agent"}', "{kind: command, command: [python, agent.py]}")
+    await project.record("from tool import acted\nacted('W2')\nprint('Done')\n", suite=suite)
+    change = await project.check(tools_recorded=True)
+    assert (change.unchanged, change.runs[0].reason) == (1, ""), change
+    assert project.acted == ["W2", "W2"]

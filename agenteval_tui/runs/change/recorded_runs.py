@@ -218,6 +218,11 @@ class Tapes:
         asks models, as a sub-agent does, is code that is checked."""
         if not self._tools_recorded:
             return None
+        if run.plan.agent.config.get("kind") != "python":
+            # What such a program calls is answered by the shims of its MCP servers, as far as these were recorded.
+            tape = self._tape(run.row)
+            is_recorded = tape is not None and any(is_mcp(exchange.question) for exchange in tape.exchanges)
+            return () if is_recorded else None
         transcript = self._store.transcript(run.row.id)
         requests = transcript.requests or ModelRequests()
         sub_agents = {line.called_by for line in requests.lines}
