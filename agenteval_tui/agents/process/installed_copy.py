@@ -18,8 +18,8 @@ from agenteval_tui.suites.trust import working_copy_of
 
 
 def remedy_for_copy(config: Mapping[str, Any], base_dir: Path) -> str:
-    """How to let the agent's command run the code that is edited; "" if it does, or if it is no command that a folder
-    of this repository was installed for. Reads a few files."""
+    """How to let the agent's command run the code that is edited; "" if it does, or if no folder of this
+    repository was installed for that command. Reads a few files."""
     if config.get("kind") != "command" or not config.get("command"):
         return ""
     try:

@@ -659,7 +659,7 @@ _of_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, _Trees] = WeakKeyDictiona
 
 
 def function_files() -> frozenset[str]:
-    """The project's files that functions have read which are no agents, such as metrics, in the running event loop."""
+    """The project's files that functions beside agents have read, such as metrics, in the running event loop."""
     trees = _of_loop.get(asyncio.get_running_loop())
     functions = () if trees is None else [tree for tree in trees.trees.values() if not tree.root.is_of_agent]
     return frozenset().union(*(tree.files for tree in functions))
