@@ -12,16 +12,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 # One more than there are cores, for tests that wait: each collects all tests, which takes it 6 s of a processor.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# The share of the slow tests (tests/slow.txt) that `make test` takes. With SLOW_TESTS=1 EXAMPLES_TIMES=1 it takes all.
+SLOW_TESTS ?= 0.1
+export SLOW_TESTS
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo python test types tests docs lowest bench format snapshots screenshots clean
+.PHONY: demo python test types tests slow docs lowest bench format snapshots screenshots clean
 
 # Runs the main job: the app on the sample suites (without a terminal: the samples headless, and a table).
 demo: $(VENV)/.installed
 	@$(BIN)/agenteval demo
 
-# Lint, types, layers, tests: what CI runs.
+# Lint, types, layers, tests: what CI runs, where it takes all tests.
 test: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -37,6 +40,10 @@ tests: $(VENV)/.installed-dev
 	@# Once for all: reading the tests' files as pytest does takes longer than all else before the first test.
 	@$(BIN)/python tests/unread.py
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+# Measures all tests and lists the slow ones in tests/slow.txt.
+slow: $(VENV)/.installed-dev
+	MEASURE_SLOW=1 SLOW_TESTS=1 $(BIN)/pytest -n $(WORKERS) --dist loadgroup --durations=1
 
 # The documentation site, in docs/site. A warning is an error: a link or an anchor that leads nowhere, say.
 docs: $(VENV)/.installed-dev

@@ -27,7 +27,7 @@ from agenteval_tui.agents.process import child_process
 from agenteval_tui.history import connections, open_database
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
-from tests.sweeps import TIMES, deselect
+from tests.sweeps import SEED, SLOW_TESTS, TIMES, Durations, deselect
 
 # What is collected stays: nothing of it is looked through before all of it is there (`pytest_collection_finish`). The
 # process that hands out the tests keeps every report, and comes to no such end.
@@ -135,6 +135,18 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption("numprocesses", None) and "PYTEST_DEBUG_TEMPROOT" not in os.environ and has_memory():
             os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
         PRESTARTED.enter_context(prestarted.server())
+        if "MEASURE_SLOW" in os.environ:
+            config.pluginmanager.register(Durations())
+
+
+def pytest_report_header() -> str | None:
+    """What a run leaves out, it says."""
+    if TIMES >= 1 and SLOW_TESTS >= 1:
+        return None
+    return (
+        f"of the cases of sweeps {min(TIMES, 1):.0%} run, of the slow tests {min(SLOW_TESTS, 1):.0%}: "
+        f"EXAMPLES_TIMES=1 SLOW_TESTS=1 runs all, SWEEP_SEED={SEED} the same again"
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

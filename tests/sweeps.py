@@ -1,6 +1,7 @@
-"""Sweeps: tests that try one thing in many alike cases (each page of a file, each fault of each client).
+"""What a run leaves to others: cases of sweeps, and slow tests. Which ones, is drawn anew in each run; CI leaves none.
 
-`make test` takes a share of the cases, and the next run others; CI takes all, and so does `EXAMPLES_TIMES=1 pytest`.
+A sweep is a test that tries one thing in many alike cases (each page of a file, each fault of each client). A run takes
+a share of the cases (`EXAMPLES_TIMES`), of each kind at least one.
 A case that is a test of its own is marked, with the parameters of which each value stays:
 
     @pytest.mark.sweep("client")
@@ -9,6 +10,9 @@ A case that is a test of its own is marked, with the parameters of which each va
 
 Its name says which one failed, and who names a test (`pytest FILE::TEST`) gets all of its cases. Of the cases that one
 test goes through, `share(cases)` gives some; a test that fails shows the SWEEP_SEED that takes the same again.
+
+The tests in slow.txt take most of the time: one test in twenty, two thirds of it. `make slow` measures them and writes
+the list. `make test` takes a share of them (`SLOW_TESTS`), of each folder at least one; `pytest` alone takes all.
 """
 
 from __future__ import annotations
@@ -17,12 +21,17 @@ import os
 import random
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 
 TIMES = float(os.environ.get("EXAMPLES_TIMES", "0.25"))
 """The share of cases that a run takes, and of the examples of each property."""
+SLOW_TESTS = float(os.environ.get("SLOW_TESTS", "1"))
+"""The share of the slow tests that a run takes."""
+SLOW = Path(__file__).with_name("slow.txt")
+LONG_S = 0.3
 # Made by the process that hands out the tests: all workers have to take the same.
 SEED = os.environ.setdefault("SWEEP_SEED", str(random.SystemRandom().randrange(1_000_000)))
 
@@ -33,23 +42,31 @@ def share(cases: Iterable[Case], kind: Callable[[Case], Hashable] = lambda _: No
     """Some of the cases that this test goes through, in their order; of each kind at least one."""
     every = list(cases)
     test, _, _ = os.environ["PYTEST_CURRENT_TEST"].rpartition(" ")
-    taken = _taken(every, kind, test)
+    taken = _taken(every, kind, test, TIMES)
     print(f"{len(taken)} of {len(every)} cases; the same again: SWEEP_SEED={SEED}")
     return taken
 
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what this run doesn't take of the tests that are marked as sweeps."""
-    if TIMES >= 1 or any("::" in argument for argument in config.args):
+    """Leave out what this run doesn't take: cases of the tests that are marked as sweeps, then slow tests."""
+    if any("::" in argument for argument in config.args):
         return
     sweeps: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("sweep"):
-            sweeps[item.nodeid.partition("[")[0]].append(item)
-    taken = {item for test, cases in sweeps.items() for item in _taken(cases, _kind, test)}
+            sweeps[test_name(item.nodeid)].append(item)
+    taken = {item for test, cases in sweeps.items() for item in _taken(cases, _kind, test, TIMES)}
     left = {item for cases in sweeps.values() for item in cases} - taken
+    names = set(SLOW.read_text("utf-8").split())
+    slow = [item for item in items if item not in left and test_name(item.nodeid) in names]
+    left.update(set(slow).difference(_taken(slow, lambda item: item.path.parent, SLOW.name, SLOW_TESTS)))
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=list(left))
+
+
+def test_name(node_id: str) -> str:
+    """File and function: without the values of a case, and without the group that a worker adds."""
+    return node_id.partition("[")[0].partition("@")[0]
 
 
 def _kind(item: pytest.Item) -> Hashable:
@@ -59,8 +76,8 @@ def _kind(item: pytest.Item) -> Hashable:
     return tuple(repr(item.callspec.params[name]) for name in marker.args)
 
 
-def _taken(cases: list[Case], kind: Callable[[Case], Hashable], test: str) -> list[Case]:
-    if TIMES >= 1:
+def _taken(cases: list[Case], kind: Callable[[Case], Hashable], test: str, part: float) -> list[Case]:
+    if part >= 1:
         return cases
     kinds: dict[Hashable, list[int]] = defaultdict(list)
     for number, case in enumerate(cases):
@@ -68,5 +85,21 @@ def _taken(cases: list[Case], kind: Callable[[Case], Hashable], test: str) -> li
     dice = random.Random(f"{SEED} {test}")
     taken: set[int] = set()
     for numbers in kinds.values():
-        taken.update(dice.sample(numbers, max(1, round(len(numbers) * TIMES))))
+        taken.update(dice.sample(numbers, max(1, round(len(numbers) * part))))
     return [cases[number] for number in sorted(taken)]
+
+
+class Durations:
+    """A plugin that measures each test and, at the end, writes the slow ones into `slow.txt`."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Set-up, call and teardown count."""
+        self._seconds[test_name(report.nodeid)][report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        """A test of several cases is slow if they are on average."""
+        slow = [test for test, cases in self._seconds.items() if sum(cases.values()) > LONG_S * len(cases)]
+        SLOW.write_text("".join(f"{test}\n" for test in sorted(slow)), "utf-8")
