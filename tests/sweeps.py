@@ -49,7 +49,7 @@ def share(cases: Iterable[Case], kind: Callable[[Case], Hashable] = lambda _: No
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run doesn't take: cases of the tests that are marked as sweeps, then slow tests."""
-    if any("::" in argument for argument in config.args):
+    if min(TIMES, SLOW_TESTS) >= 1 or any("::" in argument for argument in config.args):
         return
     sweeps: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:

@@ -27,6 +27,7 @@ COPIED_TESTS = (
     "grading/test_metric_pages.py",
     "servers/forked_python.py",
     "servers/prestarted.py",
+    "slow.txt",
     "sweeps.py",
     "tui/conftest.py",
     "tui/shop.py",
