@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.agents.process.installed_copy import remedy_for_copy
+from agenteval_tui.runs.installed_copies import remedy_for_copy
 
 
 @pytest.fixture
