@@ -28,10 +28,10 @@ from agenteval_tui.runs.change.model import (
     WatchEvent,
     Watching,
 )
+from agenteval_tui.runs.change.plans import without_keys
 from agenteval_tui.runs.change.recorded_runs import recorded_runs
 from agenteval_tui.runs.change.saves import Contents
 from agenteval_tui.runs.change.watch import Watch
-from agenteval_tui.runs.change.withheld_keys import without_keys
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.plan.model import Plan

@@ -29,9 +29,8 @@ from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
 from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
-from agenteval_tui.runs.change.own_servers import with_own_servers
+from agenteval_tui.runs.change.plans import environment_without_keys, with_own_servers, without_keys
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
-from agenteval_tui.runs.change.withheld_keys import environment_without_keys, without_keys
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, Ended, Event, Graded
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
