@@ -1,13 +1,22 @@
-"""Saves of files in a project: what an editor writes at once is one save, and what did not change is none."""
+"""Saves of files in a project: what an editor writes at once is one save, and what did not change is none.
+
+Nor is what the runs of a check write themselves: each check would bring the next one. A save of a source that must be
+built first, such as the TypeScript of `node dist/agent.js`, changes nothing until the program is built again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
+import time
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 _IGNORED = frozenset(("venv", "env", "node_modules", "__pycache__", "dist", "build", "site-packages"))
 """Folders that hold no source of an agent, beside those whose names begin with a dot: what belongs to tools, such as
@@ -19,6 +28,55 @@ _SETTLED_MS = 20  # without a further change
 _AT_MOST_MS = 400  # for a burst, such as a checkout
 _LARGEST = 8_000_000  # bytes of a file that is compared by its content
 _TEMPORARY = (".swp", ".swx", ".tmp", "~", ".pyc", ".db", ".db-wal", ".db-shm", ".log")
+_CHECKS_THAT_TELL = 2.0  # one after another in which a file changed: then the runs write it
+_SHARE_IF_EDITED = 0.25  # of a check that a save ends, for a file that a person edits: one who saves often ends many
+_EDITED_BY_HAND = (
+    ".py",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".mts",
+    ".tsx",
+    ".jsx",
+    ".go",
+    ".rs",
+    ".rb",
+    ".java",
+    ".sh",
+    ".ipynb",
+    ".md",
+    ".txt",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".jinja",
+    ".jinja2",
+    ".j2",
+    ".prompt",
+    ".tmpl",
+)
+_CLOCK_S = 0.02  # by which the time of a file may be behind
+_BUILD_FOLDERS = frozenset(("dist", "build", "out", "target"))
+_INSTALLED = frozenset(("node_modules", "site-packages", ".venv", "venv", "env"))
+_BUILT_SOURCES = (
+    ".ts",
+    ".tsx",
+    ".mts",
+    ".cts",
+    ".go",
+    ".rs",
+    ".c",
+    ".cc",
+    ".cpp",
+    ".h",
+    ".hpp",
+    ".java",
+    ".kt",
+    ".cs",
+    ".swift",
+)
+_BUILT_FILES = 4_000  # of a build that are looked at
 
 
 def folders_of(projects: Iterable[Path], files: Iterable[str]) -> frozenset[Path]:
@@ -153,3 +211,120 @@ def _digest(path: str) -> str:
         return hashlib.blake2b(file.read_bytes(), digest_size=16).hexdigest()
     except OSError:
         return ""  # it is not there, or a folder
+
+
+class OwnWrites:
+    """Tells which files change with the checks, and not by a person. New files count by their folder and ending, as a
+    program may give each another name."""
+
+    def __init__(self) -> None:
+        self._began = self._ended = 0.0
+        self._running = False
+        self._folders: set[Path] = set()
+        self._names: set[str] = set()
+        self._checks: defaultdict[str, float] = defaultdict(float)
+        self._written: set[str] = set()
+
+    def look(self, folders: Iterable[Path]) -> None:
+        """Take the files in these folders as there, those that were looked at before excepted."""
+        for folder in folders:
+            if folder not in self._folders:
+                self._folders.add(folder)
+                with suppress(OSError), os.scandir(folder) as entries:  # it may have gone
+                    self._names.update(entry.path for entry in entries)
+
+    def begin(self) -> None:
+        """A check begins."""
+        self._began, self._running = time.time(), True
+
+    def end(self) -> None:
+        """It has ended."""
+        self._ended, self._running = time.time(), False
+
+    def saved(self, paths: Iterable[str], read: Collection[str]) -> tuple[list[str], list[str]]:
+        """Of files that changed: those that a person may have saved, and what is known from now on to be written by the
+        runs. `read`: the files that the agents read. What changes while no run is made, a person saved: it is no longer
+        taken for the runs' own."""
+        kinds = {path: self._kind(path) for path in paths}
+        # After the kinds are told: a new file is known by its name only from its second save on.
+        self._names.update(kinds)
+        by_person = [path for path in kinds if not self._is_of_check(path)]
+        self._written.difference_update([kinds[path] for path in by_person])
+        unexplained = [path for path, kind in kinds.items() if kind not in self._written]
+        during = [path for path in unexplained if path not in by_person]
+        # Checks are counted one after another: a person's save between them begins the count anew.
+        if not during:
+            self._checks.clear()
+            return unexplained, []
+        # One of them may be a save all the same: only what comes again and again is the runs' own.
+        for kind in {kinds[path] for path in during}:
+            is_edited = kind in read or kind.endswith(_EDITED_BY_HAND)
+            self._checks[kind] += _SHARE_IF_EDITED if self._running and is_edited else 1
+        new = {kind for kind in {kinds[path] for path in during} if self._checks[kind] > _CHECKS_THAT_TELL}
+        self._written |= new
+        return [path for path in unexplained if kinds[path] not in new], sorted(new)
+
+    def without(self, paths: Iterable[str]) -> list[str]:
+        """Those of the files of which it is not known that the runs write them."""
+        return [path for path in paths if not {path, _alike(path)} & self._written]
+
+    def _kind(self, path: str) -> str:
+        return path if path in self._names else _alike(path)
+
+    def _is_of_check(self, path: str) -> bool:
+        if self._running:
+            return True
+        try:
+            return self._began - _CLOCK_S <= os.stat(path).st_mtime <= self._ended  # noqa: PTH116
+        except OSError:
+            return False
+
+
+def _alike(path: str) -> str:
+    """What stands for new files in the same folder with the same ending."""
+    file = Path(path)
+    return str(file.with_name(f"*{file.suffix}"))
+
+
+class BuiltProgram(Struct, frozen=True):
+    """A program of a command in the folder of a build."""
+
+    folder: Path
+
+    def lacking(self, paths: Iterable[str]) -> frozenset[str]:
+        """Those of the files that are sources and were saved after the last build."""
+        saved: dict[str, int] = {}
+        for path in paths:
+            if path.endswith(_BUILT_SOURCES) and not Path(path).is_relative_to(self.folder):
+                with suppress(OSError):  # it was deleted
+                    saved[path] = os.stat(path).st_mtime_ns  # noqa: PTH116
+        if not saved:
+            return frozenset()
+        # Once for all of a checkout.
+        built = max(islice(_times(self.folder), _BUILT_FILES), default=0)
+        return frozenset(path for path, time in saved.items() if time > built)
+
+
+def built_program(files: Iterable[Path], project: Path) -> BuiltProgram | None:
+    """The built program that the files of a command belong to: those that it names, or that it loads; None: they belong
+    to none."""
+    project = project.resolve()
+    files = list(files)
+    if any(file.suffix in (".ts", ".tsx", ".mts", ".cts") for file in files):
+        return None  # it runs from its sources
+    for file in files:
+        if not file.is_relative_to(project):
+            continue
+        parts = file.relative_to(project).parts[:-1]
+        depth = next((number for number, part in enumerate(parts, 1) if part in _BUILD_FOLDERS), None)
+        if depth is not None and _INSTALLED.isdisjoint(parts):
+            return BuiltProgram(project.joinpath(*parts[:depth]))
+    return None
+
+
+def _times(folder: Path) -> Iterator[int]:
+    """When the files of a folder were written."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):  # it was removed meanwhile
+                yield os.stat(os.path.join(place, name)).st_mtime_ns  # noqa: PTH116, PTH118 - thousands

@@ -14,7 +14,6 @@ from agenteval_tui.agents.process.node_report import is_node_source
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import dollars
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.change.built_program import BuiltProgram, built_program
 from agenteval_tui.runs.change.check import FREE, CheckOptions, CodeCheck
 from agenteval_tui.runs.change.model import (
     Checked,
@@ -28,9 +27,16 @@ from agenteval_tui.runs.change.model import (
     code_change,
     with_runs,
 )
-from agenteval_tui.runs.change.own_writes import OwnWrites
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, RecordedRuns, is_of_program, recorded_runs
-from agenteval_tui.runs.change.saves import Contents, folders_of, saves, with_targets
+from agenteval_tui.runs.change.saves import (
+    BuiltProgram,
+    Contents,
+    OwnWrites,
+    built_program,
+    folders_of,
+    saves,
+    with_targets,
+)
 from agenteval_tui.runs.change.suite_files import dataset_files_of, program_files_of
 from agenteval_tui.runs.installed_copies import installed_copies
 from agenteval_tui.runs.plan.model import Plan
