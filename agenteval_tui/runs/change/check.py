@@ -27,8 +27,7 @@ from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
 from agenteval_tui.runs.budget import SpendingLimit
-from agenteval_tui.runs.change.differences import first_difference
-from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change
+from agenteval_tui.runs.change.model import CodeChange, Effect, RunChange, code_change, first_difference
 from agenteval_tui.runs.change.plans import environment_without_keys, with_own_servers, without_keys
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine

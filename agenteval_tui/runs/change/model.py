@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from agenteval_tui.core.document import Count, Document, RowKey, Status, StatusOrNone, one_of
+from agenteval_tui.transcripts.model import Transcript
 
 Effect = Literal["passes", "fails", "needs_model", "unchanged"]
 EFFECTS: tuple[Effect, ...] = ("passes", "fails", "needs_model", "unchanged")
@@ -193,3 +195,18 @@ class NotBuilt(Document, frozen=True, kw_only=True, tag_field="event", tag="not_
 
 
 WatchEvent = Watching | Saved | RunChecked | Checked | Ignored | NotBuilt
+
+
+def first_difference(before: Transcript, after: Transcript) -> int | None:
+    """The first message, from 1, that two transcripts do not have in common; None: they are equal."""
+    pairs = zip_longest(_contents(before), _contents(after))
+    return next((place for place, (message, other) in enumerate(pairs, 1) if message != other), None)
+
+
+def _contents(transcript: Transcript) -> list[tuple[object, ...]]:
+    """What each message says and calls."""
+    calls = [(call.name, call.arguments) for call in transcript.tool_calls]
+    return [
+        (message.role, message.content, [calls[index] for index in message.tool_calls])
+        for message in transcript.messages
+    ]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -37,10 +38,11 @@ from agenteval_tui.runs.change.saves import (
     saves,
     with_targets,
 )
-from agenteval_tui.runs.change.suite_files import dataset_files_of, program_files_of
 from agenteval_tui.runs.installed_copies import installed_copies
-from agenteval_tui.runs.plan.model import Plan
+from agenteval_tui.runs.plan.model import Plan, RunPlan
+from agenteval_tui.suites.datasets import dataset_files
 from agenteval_tui.suites.discover import is_suite_name
+from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import working_copy_of
 from agenteval_tui.suites.watch import BESIDE
 
@@ -220,7 +222,7 @@ class Watch:
             if agent not in self._commands or (is_node_source(path) and agent not in self._built):
                 return False
         program = self._built.get(agent)
-        return _is_below(path, project) and (program is None or path not in unbuilt[program])
+        return Path(path).is_relative_to(project) and (program is None or path not in unbuilt[program])
 
     def _is_read(self, path: str, read: Collection[str]) -> bool:
         """Whether a file is one of these, or in one of the folders that were listed. A folder that was made since
@@ -250,8 +252,8 @@ class Watch:
         agents = {run.plan.agent.hash: run.plan.agent for run in recorded.runs}
         self._projects = {name: working_copy_of(agent.base_dir) for name, agent in agents.items()}
         self._commands = frozenset(name for name, agent in agents.items() if agent.config.get("kind") == "command")
-        self._datasets = dataset_files_of(self._plan)
-        self._programs = program_files_of(self._plan)
+        self._datasets = _dataset_files_of(self._plan)
+        self._programs = _program_files_of(self._plan)
         self._contents.look(self._datasets | self._programs)
         self._built = {}
         for name in self._commands:
@@ -330,15 +332,17 @@ class Watch:
             self._known[agent] = read_before | files_read
             if agent in self._commands:
                 self._find_build(agent, map(Path, self._known[agent]))
-            self._contents.look(files_read)
-            # What was imported may be outside the watched folders: `saves` asks for them again.
-            if not folders_of((), files_read) <= self._watched:
-                self._moved.set()
+            self._look_at(files_read)
         self._functions |= with_targets(self._check.function_files())
-        self._contents.look(self._functions)
-        if not folders_of((), self._functions) <= self._watched:
-            self._moved.set()
+        self._look_at(self._functions)
         self._tell(Checked(change=change))
+
+    def _look_at(self, files: frozenset[str]) -> None:
+        """Tell later saves of these files from what they say now."""
+        self._contents.look(files)
+        # What was imported may be outside the watched folders: `saves` asks for them again.
+        if not folders_of((), files) <= self._watched:
+            self._moved.set()
 
     @property
     def _beside_agents(self) -> frozenset[str]:
@@ -404,5 +408,35 @@ def _is_of_suite(path: str) -> bool:
     return is_suite_name(name) or name in BESIDE or name.startswith(".env")
 
 
-def _is_below(path: str, folder: Path) -> bool:
-    return Path(path).is_relative_to(folder)
+def _dataset_files_of(plan: Plan) -> frozenset[str]:
+    """The files with the rows of the plan's tests, as far as their suites can be read."""
+    files: list[str] = []
+    for suite_file in map(Path, plan.suite_keys):
+        try:
+            suite = load_suite(suite_file).suite if suite_file.is_file() else None
+        except AgentevalError:  # told where it is planned
+            continue
+        for test in () if suite is None else suite.tests:
+            if test.dataset is not None:
+                files += map(str, dataset_files(test.dataset, suite_file.parent))
+    return with_targets(files)
+
+
+def _program_files_of(plan: Plan) -> frozenset[str]:
+    """The files of the project that commands of the tests' hooks and probes name. The files of functions, such as
+    metrics, are known once they have run (`CodeCheck.function_files`)."""
+    programs = {str(entry): (entry, folder) for run in plan.runs for entry, folder in _programs(run, plan)}
+    files: list[str] = []
+    for entry, folder in programs.values():
+        project = working_copy_of(folder)
+        files += [str(file) for file in files_of_agent(entry, folder) if file.is_relative_to(project)]
+    return with_targets(files)
+
+
+def _programs(run: RunPlan, plan: Plan) -> Iterator[tuple[Mapping[str, Any], Path]]:
+    folder = plan.respondents.base_dir(run.suite_key)
+    for hook in () if run.around is None else run.around.hooks:
+        yield {"command": hook.shell or list(hook.command), "shell": bool(hook.shell), "env": hook.env}, folder
+    for probe in run.state.values():
+        if "command" in probe:
+            yield probe, folder

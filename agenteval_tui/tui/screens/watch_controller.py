@@ -10,7 +10,6 @@ from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import about_dollars, count
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.change.differences import first_difference
 from agenteval_tui.runs.change.model import (
     Checked,
     CodeChange,
@@ -21,6 +20,7 @@ from agenteval_tui.runs.change.model import (
     Saved,
     WatchEvent,
     Watching,
+    first_difference,
 )
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.code_watch import WatchRequest
