@@ -12,11 +12,10 @@ from agenteval_tui.agents.http.aws_events import AWS_EVENTS, events_in
 from agenteval_tui.agents.http.errors import words_in
 from agenteval_tui.agents.http.sse import ServerEvent, SseReader
 from agenteval_tui.agents.models.anthropic import MessagesReply
-from agenteval_tui.agents.models.converse_reply import ConverseReply
 from agenteval_tui.agents.models.gemini_reply import GeminiReply
-from agenteval_tui.agents.models.ollama_reply import OllamaReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
+from agenteval_tui.agents.models.recorded_replies import ConverseReply, OllamaReply
 from agenteval_tui.agents.models.reply_message import ReplyMessage
 from agenteval_tui.agents.models.requests import (
     SYSTEM_ROLES,
