@@ -14,8 +14,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.remote_requests import RemoteRequest
 from agenteval_tui.history.records import is_imported
-from agenteval_tui.runs.plan.agent_resolution import agent_plan
 from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.runs.plan.variation import agent_plan
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig, Suite
 

@@ -39,12 +39,12 @@ from agenteval_tui.runs.fork.edits import (
 from agenteval_tui.runs.fork.model import AnyEdit, ForkOrigin, Purpose, System, Tools, read_origin
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.judge_resolution import Respondents
-from agenteval_tui.runs.plan.agent_resolution import agent_plan
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
 from agenteval_tui.runs.plan.planner import CONCURRENCY
 from agenteval_tui.runs.plan.runs import TIMEOUT_S
+from agenteval_tui.runs.plan.variation import agent_plan
 from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents

@@ -18,14 +18,13 @@ from agenteval_tui.runs.around.asking import asks_of
 from agenteval_tui.runs.around.plan import Asks, Surroundings, surroundings_of
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.events import RunRef
-from agenteval_tui.runs.plan.agent_resolution import agent_plan
 from agenteval_tui.runs.plan.agents import AgentPlan, UserPlan
 from agenteval_tui.runs.plan.conversation import Conversation, Conversations
 from agenteval_tui.runs.plan.gates import gate_of, stop_threshold
 from agenteval_tui.runs.plan.model import ARMS, DEFAULT, RunPlan, StopRule, arm_label
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.test_selection import Failed, SelectedTest
-from agenteval_tui.runs.plan.variation import merged_context
+from agenteval_tui.runs.plan.variation import agent_plan, merged_context
 from agenteval_tui.suites.datasets import read_rows
 from agenteval_tui.suites.model import AgentConfig, Variation
 

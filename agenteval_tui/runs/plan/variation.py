@@ -1,11 +1,19 @@
-"""How a variation is laid over an agent's configuration and over a test's context."""
+"""The agent that a name means, and how a variation is laid over its configuration and over a test's context.
+
+Apart from `agents`: whoever only reads executions does not load the suites.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from agenteval_tui.suites.model import Context, Test, Variation
+from agenteval_tui.core.directories import config_dir
+from agenteval_tui.core.ids import content_hash
+from agenteval_tui.runs.plan.agents import AgentPlan
+from agenteval_tui.suites.agents_file import resolve_agent
+from agenteval_tui.suites.model import AgentConfig, Context, Suite, Test, Variation
 
 
 def deep_merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,3 +61,17 @@ def _by_name(context: Context | None) -> dict[str, Any]:
     if isinstance(context.sample_tools, list) and context.sample_tools:
         written["sample_tools"] = {tool["name"]: tool for tool in written["sample_tools"]}
     return written
+
+
+def agent_plan(
+    name: str,
+    suite: Suite | None,
+    folder: Path,
+    user_agents: Mapping[str, AgentConfig],
+    config: Mapping[str, Any] | None = None,
+) -> AgentPlan:
+    """The agent of that name as the suite in `folder` sees it, with `config` merged in. Raises `AgentevalError`."""
+    merged = deep_merge(resolve_agent(name, suite, user_agents).as_dict(), config or {})
+    # Relative paths of an agent are meant from the file that describes it.
+    base_dir = folder if suite is not None and name in suite.agents else config_dir()
+    return AgentPlan(name, merged, base_dir, content_hash([name, merged, str(base_dir)]))
