@@ -60,7 +60,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import DEFAULT, Plan
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_untrusted_plan
-from agenteval_tui.runs.proxy_options import ProxyOptions
+from agenteval_tui.runs.recording_request import ProxyOptions
 from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.store_records import begin
 from agenteval_tui.runs.trust_check import check_agents, check_trust, check_use

@@ -1,16 +1,31 @@
-"""What a person asks to be recorded in a process of its own, and the command that does it."""
+"""The options of recording a program, and of running it on a recording, and the commands that do it in a process of
+its own."""
 
 from __future__ import annotations
 
 import os
 import shlex
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.options import Options, limits
 from agenteval_tui.core.typed_path import typed_path
 from agenteval_tui.suites.environment import environment_for, expand
+
+
+class ProxyOptions(Options, frozen=True, kw_only=True):
+    """The proxy between a program and its servers. `max_cost`: judges included; 0: no server is asked."""
+
+    port: Annotated[int, limits("The port of the proxy.", "N", ge=0, le=65_535)] = 0
+    max_cost: (
+        Annotated[float, limits("Stop asking servers and judges once this much is spent.", "USD", ge=0)] | None
+    ) = None
+    pace: Annotated[
+        float, limits("How fast recorded answers come: 0 is at once, 1 is as fast as recorded.", "N", ge=0)
+    ] = 0.0
 
 
 class RecordingRequest(Struct, frozen=True):

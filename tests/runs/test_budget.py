@@ -13,7 +13,7 @@ from agenteval_tui.runs.budget import FIRST, Budget, Spending, dollars
 from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.plan.model import Limits
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.runs.proxy_options import ProxyOptions
+from agenteval_tui.runs.recording_request import ProxyOptions
 
 
 @given(st.integers(1, 100), st.integers(1, 20), st.integers(0, 40), st.integers(1, 10))

@@ -12,7 +12,7 @@ from agenteval_tui.agents.recording.volatile import PATTERNS
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, option_group, pass_invocation, typed_options
-from agenteval_tui.runs.proxy_options import ProxyOptions
+from agenteval_tui.runs.recording_request import ProxyOptions
 
 _PROGRAM = "-- PROGRAM [ARGUMENT]..."
 _OF_SHIM = {"program", "mcp", "server"}

@@ -18,8 +18,7 @@ from agenteval_tui.core.numbers import count, dollars
 from agenteval_tui.core.options import OptionError, options_of
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.core.typed_path import current_folder, typed_path
-from agenteval_tui.runs.proxy_options import ProxyOptions
-from agenteval_tui.runs.recording_request import RecordingRequest, ReplayRequest
+from agenteval_tui.runs.recording_request import ProxyOptions, RecordingRequest, ReplayRequest
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.form_sheet import FormSheet
