@@ -2,7 +2,7 @@
 
     nice -n 15 .venv/bin/python tests/mutants.py --mutants 160 --seed 1     # a quarter of an hour
     nice -n 15 .venv/bin/python tests/mutants.py --commit 23bd94c           # another commit's code and tests
-    nice -n 15 .venv/bin/python tests/mutants.py --only agenteval_tui/runs/server.py
+    nice -n 15 .venv/bin/python tests/mutants.py --only agenteval_tui/runs/live_socket.py
 
 It works in a throw-away worktree of a commit, in one session of pytest. First each test runs once while the functions
 that it calls are noted (kept in `--trace-file`). Then for each mutant of a seeded sample, as many of each package, a

@@ -30,14 +30,14 @@ import agenteval_tui.runs.plan.planner
 import agenteval_tui.runs.resume
 import agenteval_tui.suites.agents_file
 import agenteval_tui.suites.discover  # noqa: F401
-from agenteval_tui.runs import process, server
+from agenteval_tui.runs import live_socket, process
 
 
 def run(job: dict[str, Any]) -> None:
     """Run an execution request; how the start went is written to the file `answer`."""
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    server.FIRST_WATCHER_S = 0.01  # nobody comes to see the end
+    live_socket.FIRST_WATCHER_S = 0.01  # nobody comes to see the end
     os.environ.update(job["environment"])
     sys.stdin = io.TextIOWrapper(io.BytesIO(json.dumps(job["request"]).encode()))
     log = os.open(job["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

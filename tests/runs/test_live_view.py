@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agenteval_tui.runs import live_socket
 from agenteval_tui.runs import live_view as views
-from agenteval_tui.runs import server
 from agenteval_tui.runs.events import (
     AgentFinished,
     AttemptFailed,
@@ -31,8 +31,8 @@ from agenteval_tui.runs.events import (
     decode_event,
     encode,
 )
+from agenteval_tui.runs.live_socket import Outbox
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.server import Outbox
 
 RUNS = ["r1", "r2", "r3"]
 PLANNED = Planned(1, "e1", "title", tuple(RunRef(run, "t", "T", "", 0, 1, "bot") for run in RUNS), 2, 1000)
@@ -99,7 +99,7 @@ def small_limits() -> object:
         patch.setattr(views, "TEXT_TAIL", 8)
         patch.setattr(views, "PARTS", 4)
         patch.setattr(views, "RECENT", 1)
-        patch.setattr(server, "MOST_EVENTS", 12)
+        patch.setattr(live_socket, "MOST_EVENTS", 12)
         yield
 
 

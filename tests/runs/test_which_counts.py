@@ -29,12 +29,12 @@ from agenteval_tui.runs.events import (
     ToolStarted,
 )
 from agenteval_tui.runs.execution_state import ExecutionTotals
+from agenteval_tui.runs.live_socket import MOST_CHARACTERS, MOST_EVENTS, Outbox
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.model import StopRule
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.retries import MAX_BACK_OFF_S, Retries
-from agenteval_tui.runs.server import MOST_CHARACTERS, MOST_EVENTS, Outbox
 from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage

@@ -23,8 +23,8 @@ from agenteval_tui.runs.events import (
     ToolStarted,
 )
 from agenteval_tui.runs.live_registry import Live, live_dir
+from agenteval_tui.runs.live_socket import MOST_EVENTS, EventServer
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.runs.server import MOST_EVENTS, EventServer
 
 RUNS = [f"run-{number}" for number in range(20)]
 PLANNED = Planned(1, "e", "t", tuple(RunRef(run, "t", "T", "", 0, 1, "a") for run in RUNS), 4, 0)
@@ -91,7 +91,7 @@ async def test_a_watcher_that_does_not_read_costs_a_bounded_amount_and_catches_u
 
 
 async def test_a_watcher_that_never_reads_does_not_hold_up_the_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.runs.server.CLOSE_S", 0.1)
+    monkeypatch.setattr("agenteval_tui.runs.live_socket.CLOSE_S", 0.1)
     server = EventServer(lambda command: None)
     await server.listen(path)
     server.tell(PLANNED)
@@ -111,7 +111,7 @@ async def test_a_watcher_that_never_reads_does_not_hold_up_the_end(path: Path, m
 async def test_the_server_is_closed_when_a_slow_watcher_has_all_of_it(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agenteval_tui.runs.server.LINGER_S", 0.0)
+    monkeypatch.setattr("agenteval_tui.runs.live_socket.LINGER_S", 0.0)
     server = EventServer(lambda command: None)
     await server.listen(path)
     one, other = socket.socketpair()
@@ -162,7 +162,7 @@ async def test_a_watcher_that_talks_nonsense_is_heard_no_more_and_one_that_leave
 
 
 async def test_nobody_came(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.runs.server.FIRST_WATCHER_S", 0.05)
+    monkeypatch.setattr("agenteval_tui.runs.live_socket.FIRST_WATCHER_S", 0.05)
     server = EventServer(lambda command: None)
     await server.close()
     await server.listen(path)
