@@ -51,7 +51,7 @@ from agenteval_tui.agents.recording.providers import run_header
 from agenteval_tui.agents.think_tags import without_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.json_values import with_texts
+from agenteval_tui.core.json_values import json_object, with_texts
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
@@ -607,11 +607,7 @@ def _stream_in(text: str, content_type: str) -> str:
         return "sse"
     if len(lines) < 2 and not any(name in content_type for name in ("ndjson", "jsonl", "json-seq", "x-json-stream")):
         return ""
-    try:
-        objects = [json.loads(line) for line in lines]
-    except (ValueError, RecursionError):
-        return ""
-    return "jsonl" if objects and all(isinstance(item, Mapping) for item in objects) else ""
+    return "jsonl" if lines and all(json_object(line) is not None for line in lines) else ""
 
 
 def _other_stream(sent: str, option: str) -> EmptyResponseError:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.tools.options import MockEntry
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.transcripts.tool_text import argument_text
 
 
@@ -63,12 +64,8 @@ def fits(pair: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
             continue
         if first is not None and request.strip() == first:
             return True
-        if request.lstrip().startswith("{"):
-            try:
-                if _json_equal(arguments, json.loads(request)):
-                    return True
-            except (ValueError, RecursionError):
-                continue
+        if request.lstrip().startswith("{") and _json_equal(arguments, parsed_json(request)):
+            return True
     return False
 
 

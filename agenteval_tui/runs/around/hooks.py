@@ -22,6 +22,7 @@ from agenteval_tui.agents.process.python_host import HostError, PythonHost, Rais
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import json_object
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.around.plan import HookPlan
 from agenteval_tui.suites.callable_name import parse_callable
@@ -245,11 +246,10 @@ class _Running:
         last = text.rpartition("\n")[2]
         # If the beginning was cut off, only the last line is sure to be whole.
         for candidate in (text, last) if whole else (last,):
-            if candidate.startswith("{") and len(candidate) <= MOST_VARIABLES:
-                document = _json(candidate)
-                if isinstance(document, dict):
-                    self.printed = text[: len(text) - len(candidate)]
-                    return document
+            document = json_object(candidate) if len(candidate) <= MOST_VARIABLES else None
+            if document is not None:
+                self.printed = text[: len(text) - len(candidate)]
+                return document
         if last.startswith("{") or (whole and text.startswith("{")):
             message = f"printed a JSON object that can't be read, or that has more than {MOST_VARIABLES / 1e6:g} MB"
             self.fail("output", message, "print one JSON object with the variables, and everything else before it")
@@ -258,10 +258,3 @@ class _Running:
     @property
     def _called(self) -> str:
         return f"the hook {self.hook.name} ({self.hook.phase} of the {self.hook.scope})"
-
-
-def _json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
