@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -28,6 +28,8 @@ UPDATED = '--- # By "agenteval prices update". Write nothing below this line; wh
 _FIELDS = ("input", "output", "cached", "cache_write", "cache_write_1h")
 _MILLION = 1_000_000
 
+Cost = Callable[[str, Usage], float | None]
+"""`cost(model, usage)`: US dollars, None when the price is not known. The model may be ""."""
 Source = Literal["yours", "updated", "bundled"]
 """Where a price is from: written by hand into prices.yaml, put there by `agenteval prices update`, or bundled."""
 
@@ -37,21 +39,6 @@ _DATE = re.compile(r"[-@:](?:\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3}|\d{2}-\d{
 _LOCAL = frozenset(
     ("ollama", "ollama_chat", "lm_studio", "lmstudio", "llamafile", "llama.cpp", "vllm", "hosted_vllm", "local")
 )
-
-
-class PriceLike(Protocol):
-    """US dollars per million tokens, as in `Price`."""
-
-    @property
-    def input(self) -> float: ...
-    @property
-    def output(self) -> float: ...
-    @property
-    def cached(self) -> float | None: ...
-    @property
-    def cache_write(self) -> float | None: ...
-    @property
-    def cache_write_1h(self) -> float | None: ...
 
 
 class Price(Document, frozen=True):
@@ -129,7 +116,7 @@ class Prices:
         self,
         model: str,
         usage: Usage,
-        own: PriceLike | Mapping[str, Any] | None = None,
+        own: Price | Mapping[str, Any] | None = None,
     ) -> float | None:
         """US dollars; None when no price is known, or not both sides of the usage were measured.
 

@@ -11,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.base import Agent, AgentRequest, Closable
+from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.registry import is_model, make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.directories import config_dir
@@ -23,7 +24,7 @@ from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.executors.base import Executor
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.model import Plan, RunPlan
-from agenteval_tui.runs.pricing import Price, fresh_prices, price_for
+from agenteval_tui.runs.pricing import fresh_prices, price_for
 from agenteval_tui.runs.program_code import ProgramCode, code_in_plan
 from agenteval_tui.runs.response_cache import fingerprint, request_hash, uses_environment
 from agenteval_tui.runs.retries import MAX_ATTEMPTS, Retries
@@ -51,7 +52,7 @@ class Prepared(Struct, frozen=True):
     config: Mapping[str, Any]
     retries: Retries
     limit: int | None
-    price: Price | None
+    price: Cost | None
     identity: Future[Identity]
     withheld: TranscriptRedactor = NOTHING
     release: Callable[[str], None] | None = None
@@ -190,7 +191,7 @@ def _made(agent: AgentPlan, plan: Plan, store: Store, env: Mapping[str, str]) ->
     )
 
 
-def _check_price(name: str, config: Mapping[str, Any], price: Price) -> None:
+def _check_price(name: str, config: Mapping[str, Any], price: Cost) -> None:
     """A limit that nothing could ever reach is none: say so before money is spent."""
     model = str(config.get("model") or "")
     if is_model(config.get("kind")) and price(model, Usage(1_000, 1_000)) is None:

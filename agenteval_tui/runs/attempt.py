@@ -32,6 +32,7 @@ from agenteval_tui.agents.base import (
     ToolCallFinished,
     UsageReported,
 )
+from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.agents.request_bound import cost_at_most, size_of
@@ -45,7 +46,7 @@ from agenteval_tui.runs.around.services import OutputFromNow
 from agenteval_tui.runs.events import AttemptFailed, RunPreparing, RunShown, RunStarted, RunState, Tell, TurnStarted
 from agenteval_tui.runs.plan.conversation import answers_last
 from agenteval_tui.runs.plan.model import RunPlan
-from agenteval_tui.runs.pricing import Price, Priced
+from agenteval_tui.runs.pricing import Priced
 from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.run_stream import Stream, last_parts
 from agenteval_tui.runs.simulated_user import SimulatedUser
@@ -93,7 +94,7 @@ class RunAttempts:
         request: AgentRequest,
         retries: Retries,
         tell: Tell,
-        price: Price | None = None,
+        price: Cost | None = None,
         withheld: TranscriptRedactor = NOTHING,
         error_on_finish: Container[str] = (),
         user: SimulatedUser | None = None,

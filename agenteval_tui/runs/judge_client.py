@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets
 from agenteval_tui.agents.process.printed import printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
@@ -39,7 +40,7 @@ from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
-from agenteval_tui.runs.pricing import Price, price_for
+from agenteval_tui.runs.pricing import price_for
 from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.shared_calls import SharedCalls
 from agenteval_tui.runs.single_answer import ask_once, cost_of
@@ -344,7 +345,7 @@ class _Got(Struct, frozen=True):
     refused: bool = False
 
 
-async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
+async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteRequest, price: Cost) -> _Got:
     messages = tuple(Message(message["role"], message["content"]) for message in request.payload["messages"])
     vote = int(request.payload.get("vote", 1))
     # The seed follows from the question: whoever asks it again asks the same.
@@ -362,7 +363,7 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
     return _Got(reply, single_answer.retry, single_answer.retry_after_s, refused)
 
 
-async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Price) -> _Got:
+async def _ask_embedder(embedder: Any, config: Mapping[str, Any], request: RemoteRequest, price: Cost) -> _Got:
     embedding = await embedder.embed(request.payload["text"])
     if isinstance(embedding, Failed):
         return _Got(Reply(error=_failure(embedding.error)), embedding.retry, embedding.retry_after_s)

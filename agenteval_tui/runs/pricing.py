@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.prices import Cost, Prices
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import Usage
 
-Price = Callable[[str, Usage], float | None]
-"""`price(model, usage)`: US dollars, None when the price is not known. The model may be ""."""
 
-
-def price_for(config: Mapping[str, Any], config_dir: Path) -> Price:
+def price_for(config: Mapping[str, Any], config_dir: Path) -> Cost:
     """The prices of an agent with this configuration: its own `price`, else the lists'. Loaded when first asked.
 
     A list that can't be read has none: see `fresh_prices`.
@@ -58,7 +55,7 @@ def fresh_prices(config_dir: Path) -> None:
 class Priced:
     """The usage of one attempt with its cost. The model's name comes with the end of an answer, its tokens before."""
 
-    def __init__(self, price: Price) -> None:
+    def __init__(self, price: Cost) -> None:
         self._price = price
         self._model = ""
         self._open: list[int] = []

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.key_destinations import sends_to
 from agenteval_tui.agents.models.requests import first_words
 from agenteval_tui.agents.permission import Permission, Use
-from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.prices import Cost, Prices
 from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
@@ -39,7 +39,7 @@ from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_requests
 from agenteval_tui.agents.recording.playback import OrderedPlayback, PaidAnswers, Playback
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
-from agenteval_tui.agents.recording.session import Cost, Session
+from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError

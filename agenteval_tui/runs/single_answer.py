@@ -9,8 +9,8 @@ from typing import Any, TypeVar, cast
 from msgspec import Struct
 
 from agenteval_tui.agents.base import Agent, AgentRequest, Done, Failed
+from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recorder import Recorder
-from agenteval_tui.runs.pricing import Price
 from agenteval_tui.transcripts.model import ErrorCode, RunError, Transcript, Usage
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ async def ask_once(agent: Agent, request: AgentRequest) -> SingleAnswer:
     return SingleAnswer(transcript, error, recorded=recorded)
 
 
-def cost_of(price: Price | None, model: str, usage: Usage) -> float | None:
+def cost_of(price: Cost | None, model: str, usage: Usage) -> float | None:
     """What an answer cost: as its server says, else by the lists of prices."""
     if usage.cost is not None or usage.total_tokens is None or price is None:
         return usage.cost

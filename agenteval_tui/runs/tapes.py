@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recording.cassette import Cassette, of_documents
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.protocols import read_reply, read_request
-from agenteval_tui.agents.recording.session import Cost
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history.records import RunRow

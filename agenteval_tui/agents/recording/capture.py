@@ -29,7 +29,7 @@ from agenteval_tui.agents.base import (
     UsageReported,
 )
 from agenteval_tui.agents.options import AgentOptions
-from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.prices import Cost, Prices
 from agenteval_tui.agents.recording.answers import NOT_RECORDED_KIND, Answers
 from agenteval_tui.agents.recording.cassette import Cassette, append, documents, read
 from agenteval_tui.agents.recording.conversation import transcript_of
@@ -41,7 +41,7 @@ from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.recording.protocols import used_by
 from agenteval_tui.agents.recording.providers import environment, hiding, upstreams
 from agenteval_tui.agents.recording.proxy import Proxy
-from agenteval_tui.agents.recording.session import Cost, Session
+from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.tool_files import require_inside

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, Captured
+from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recording.capture import captured_of, known_prices, not_recorded, over_limit, usage_of
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.open_run import OpenRun
 from agenteval_tui.agents.recording.proxy import Proxy
-from agenteval_tui.agents.recording.session import Cost, Session
+from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.transcripts.model import RunError
 
 

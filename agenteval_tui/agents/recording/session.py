@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Literal, Protocol
 
+from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recording.answers import Answers, Miss, RecordedAnswers
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
@@ -15,7 +16,7 @@ from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.protocols import error_answer, used_by
 from agenteval_tui.agents.request_bound import cost_at_most, size_of
 from agenteval_tui.core.numbers import count
-from agenteval_tui.transcripts.model import Note, Usage
+from agenteval_tui.transcripts.model import Note
 from agenteval_tui.transcripts.observed import ASKED_PAST
 
 MISSING = 404
@@ -25,8 +26,6 @@ REFUSED = 402
 
 _NOT_AWAITED = Answer(0, error="the program did not wait for the answer", whole=False)
 _SETTLE_S = 0.3
-Cost = Callable[[str, Usage], float | None]
-"""`cost(model, usage)`: US dollars, None when the price is not known."""
 
 
 class Paid(Protocol):

@@ -16,10 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ReadsFiles
-from agenteval_tui.agents.prices import Prices
+from agenteval_tui.agents.prices import Cost, Prices
 from agenteval_tui.agents.process.python_tree import Lease, function_files
 from agenteval_tui.agents.recording.answers import RecordedAnswers
-from agenteval_tui.agents.recording.session import Cost
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id
