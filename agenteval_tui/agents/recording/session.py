@@ -6,13 +6,15 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Literal, Protocol
+from typing import Literal
 
+from agenteval_tui.agents.base import PaidRequests
 from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recording.answers import Answers, Miss, RecordedAnswers
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
+from agenteval_tui.agents.recording.playback import PaidAnswers
 from agenteval_tui.agents.recording.protocols import error_answer, used_by
 from agenteval_tui.agents.request_bound import cost_at_most, size_of
 from agenteval_tui.core.numbers import count
@@ -26,14 +28,6 @@ REFUSED = 402
 
 _NOT_AWAITED = Answer(0, error="the program did not wait for the answer", whole=False)
 _SETTLE_S = 0.3
-
-
-class Paid(Protocol):
-    """The answers that servers gave before a recording was cut off."""
-
-    def take(self, question: Question) -> Answer | None:
-        """The paid answer to a request without keys, or None. Each answer is used once."""
-        ...
 
 
 class Session:
@@ -62,7 +56,7 @@ class Session:
         max_cost: float | None = None,
         pace: float = 0.0,
         keep: Callable[[Exchange], None] | None = None,
-        paid: Paid | None = None,
+        paid: PaidRequests | PaidAnswers | None = None,
         stopped: asyncio.Event | None = None,
         recorded: RecordedAnswers | None = None,
     ) -> None:
