@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Annotated
@@ -27,6 +26,7 @@ from agenteval_tui.core.groups import grouped
 from agenteval_tui.history.records import RunRow, checks_not_made
 from agenteval_tui.runs.confidence_sequence import confidence_sequence
 from agenteval_tui.suites.row_keys import row_label
+from agenteval_tui.suites.suite_names import path_ends
 
 
 class TestKey(Struct, frozen=True):
@@ -151,7 +151,7 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
             name += f" [{key.variation}]"
         names[key] = name
     if len(set(names.values())) < len(keys):
-        suites = suite_ends({key.suite_key for key in keys})
+        suites = path_ends({key.suite_key for key in keys})
         if len(suites) > 1:
             names = {key: f"{suites[key.suite_key]}: {name}" for key, name in names.items()}
     alike, by_name = set(names.values()), dict[str, TestKey]()
@@ -162,16 +162,6 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
             unique = f"{name} ({number})"
         by_name[unique] = key
     return {key: name for name, key in by_name.items()}
-
-
-def suite_ends(suites: Iterable[str]) -> dict[str, str]:
-    """For each suite's key the end of it, from a folder on, that no other has."""
-    parts = {suite: suite.split("/") for suite in suites}
-    ends = Counter("/".join(each[-n:]) for each in parts.values() for n in range(1, len(each) + 1))
-    return {
-        suite: next((end for n in range(1, len(each)) if ends[end := "/".join(each[-n:])] == 1), suite)
-        for suite, each in parts.items()
-    }
 
 
 def _of_test(

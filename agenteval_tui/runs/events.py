@@ -24,7 +24,8 @@ IN_FLIGHT = ("running", "grading")
 
 
 class RunRef(Struct, frozen=True, omit_defaults=True):
-    """A planned run as watchers need it. `suite` is the name of its suite: two may have a test of the same id.
+    """A planned run as watchers need it. `suite` is the name of its suite, told from the others of the execution: two
+    may have a test of the same id.
 
     `row` is the row's place in the dataset's file, from 1, and `row_key` what the row is (`suites.row_keys`). `gate`:
     the pass rate that its test must reach (None: every run must pass).

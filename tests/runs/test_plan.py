@@ -120,6 +120,14 @@ def test_a_test_is_named_with_its_file_where_its_id_is_in_several_suites(suite: 
         make_plan([here, there], PlanOptions(tests=("nowhere.suite.yaml::second",)), user_agents={})
 
 
+def test_suites_of_one_name_are_told_apart_by_their_paths(suite: Load) -> None:
+    both = make_plan(
+        [suite(SUITE, name="a/s.suite.yaml"), suite(SUITE, name="b/s.suite.yaml")], PlanOptions(), user_agents={}
+    )
+    assert {run.suite_name for run in both.runs} == {"Orders"}
+    assert {run.ref.suite for run in both.runs} == {"Orders (a/s.suite.yaml)", "Orders (b/s.suite.yaml)"}
+
+
 def test_one_variation_alone(suite: Load) -> None:
     assert short(planned(suite, variation="cold")) == ["first/cold#1", "first/cold#2"]
     assert short(planned(suite, variation="default")) == ["first/#1", "first/#2", "Second/#1"]

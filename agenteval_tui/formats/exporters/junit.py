@@ -13,7 +13,6 @@ from agenteval_tui.analysis.causes import failure_causes
 from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
-from agenteval_tui.analysis.summary import suite_ends
 from agenteval_tui.analysis.test_gates import TestGates, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.display import displayable, one_line
@@ -27,6 +26,7 @@ from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label, by_run
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
+from agenteval_tui.suites.suite_names import unique_names
 from agenteval_tui.views.baseline import fell_text, notice_lines, regressed_text
 from agenteval_tui.views.comparison import overall_text, regression_text
 from agenteval_tui.views.evidence import explanation
@@ -90,14 +90,8 @@ def junit_xml(store: Store, execution: ExecutionRow) -> str:
 
 def _by_suite(rows: Sequence[RunRow]) -> dict[str, list[RunRow]]:
     """The runs of each suite, by its name; with the end of its path if another suite has that name."""
-    keys = grouped((row.suite_name, row.suite_key) for row in rows)
-    ends = suite_ends({row.suite_key for row in rows})
     # Readers of the file take two cases of one class and name for one test, and show the first.
-    names = {
-        (key, name): name if len({*listed}) == 1 else f"{name} ({ends[key]})"
-        for name, listed in keys.items()
-        for key in listed
-    }
+    names = unique_names((row.suite_key, row.suite_name) for row in rows)
     return grouped((names[row.suite_key, row.suite_name], row) for row in rows)
 
 

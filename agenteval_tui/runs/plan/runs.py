@@ -207,7 +207,7 @@ class _Maker:
                     row=case.row,
                     repetition=repetition,
                     agent=agent.name,
-                    suite=suite.name,
+                    suite=self._chosen.suite_label,
                     row_key=case.key,
                     gate=self._gate,
                 ),

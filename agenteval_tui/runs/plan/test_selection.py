@@ -17,14 +17,16 @@ from agenteval_tui.runs.plan.model import DEFAULT, arm_of
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import Suite, Test
+from agenteval_tui.suites.suite_names import unique_names
 
 
 class SelectedTest(Struct, frozen=True):
-    """A test that takes part, with the suite that it is in."""
+    """A test that takes part, with the suite that it is in. `suite_label`: the suite's name, told from the others'."""
 
     loaded: LoadedSuite
     suite: Suite
     test: Test
+    suite_label: str
 
     @property
     def folder(self) -> Path:
@@ -90,8 +92,9 @@ def choose(loaded: Sequence[LoadedSuite], options: PlanOptions, failed: Failed |
         raise AgentevalError("there is no suite to run", fix="name a file `*.suite.yaml`, or a folder with some")
     for loaded_suite in loaded:
         _check_valid(loaded_suite, named=bool(options.tests))
+    labels = unique_names((each.key, each.suite.name) for each in loaded if each.suite is not None)
     every = [
-        SelectedTest(loaded_suite, loaded_suite.suite, test)
+        SelectedTest(loaded_suite, loaded_suite.suite, test, labels[loaded_suite.key, loaded_suite.suite.name])
         for loaded_suite in loaded
         if loaded_suite.suite is not None
         for test in loaded_suite.suite.tests
