@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from agenteval_tui.agents.registry import option_problems
-from agenteval_tui.analysis.lint_surroundings import brings_variables, child_of, problem_at, surroundings_problems
 from agenteval_tui.core import directories, entry_points
 from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.entry_points import EMBEDDERS
-from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.errors import AgentevalError, Problem, Severity
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.config_variables import variables_of, without_templates
@@ -27,13 +26,14 @@ from agenteval_tui.runs.plan.conversation import conversation_of, strings_in
 from agenteval_tui.runs.plan.gates import TEST, gate_of, stop_threshold
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.callable_name import callable_problem, parse_callable
+from agenteval_tui.suites.command_words import argv_of
 from agenteval_tui.suites.config_source import ConfigSource, source_of
 from agenteval_tui.suites.dataset_check import DatasetCheck, check_dataset
 from agenteval_tui.suites.decode import quoted
 from agenteval_tui.suites.files import unreadable
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suites
 from agenteval_tui.suites.message_files import attached, is_address
-from agenteval_tui.suites.model import AgentConfig, Dataset, Suite, Test
+from agenteval_tui.suites.model import HOOKS, AgentConfig, Dataset, Hook, Suite, Test
 from agenteval_tui.suites.templates import MAX_SECONDS, refusal, template_problems
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import cut_texts
@@ -106,7 +106,7 @@ def check_suite(
     if suite is not None:
         problems.extend(_agents(loaded, suite))
         problems.extend(_agent_named(loaded, loaded.root, suite.agent, suite, user_agents))
-        problems.extend(surroundings_problems(loaded, suite))
+        problems.extend(_surroundings_problems(loaded, suite))
         for test in suite.tests:
             # Somebody may be typing: what is found in a text that has changed meanwhile is of no use.
             if not still_wanted():
@@ -128,12 +128,12 @@ def _unread_tests(loaded: LoadedSuite, suite: Suite) -> list[Node]:
     if not loaded.whole:
         return []
     read = {id(loaded.node(test.id)) for test in suite.tests}
-    return [node for node in _items(child_of(loaded.root, "tests")) if id(node) not in read]
+    return [node for node in _items(_child_of(loaded.root, "tests")) if id(node) not in read]
 
 
 def check_test(loaded: LoadedSuite, place: int, user_agents: Mapping[str, AgentConfig]) -> list[Problem]:
     """All problems of one test, by its place (0-based) in the file's list: what `check_suite` says of it."""
-    items = _items(child_of(loaded.root, "tests"))
+    items = _items(_child_of(loaded.root, "tests"))
     if loaded.suite is None or not 0 <= place < len(items):
         return list(loaded.problems)
     node = items[place]
@@ -166,20 +166,20 @@ def _user_agents() -> tuple[dict[str, AgentConfig], list[Problem]]:
 
 
 def _agents(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
-    agents = child_of(loaded.root, "agents")
+    agents = _child_of(loaded.root, "agents")
     for name, config in suite.agents.items():
-        node = child_of(agents, name)
+        node = _child_of(agents, name)
         plain = config.as_dict()
         for path, message in option_problems(name, plain, as_written=True):
-            yield problem_at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
+            yield _problem_at(loaded, _key_or_value(node, path.partition(".")[0]), "agent-option", message)
         if message := _missing_callable(plain, loaded.path.parent):
-            yield problem_at(loaded, _key_or_value(node, "callable"), "agent-option", message)
+            yield _problem_at(loaded, _key_or_value(node, "callable"), "agent-option", message)
         if "tools" not in plain:
             continue
         from agenteval_tui.agents.tools.toolset import tool_problems  # most suites need none of its models
 
         for message in tool_problems(plain, loaded.path.parent):
-            yield problem_at(loaded, _key_or_value(node, "tools"), "agent-tools", message)
+            yield _problem_at(loaded, _key_or_value(node, "tools"), "agent-tools", message)
 
 
 def _missing_callable(config: Mapping[str, Any], folder: Path) -> str:
@@ -212,8 +212,8 @@ def _agent_named(
     try:
         resolve_agent(name, suite, user_agents)
     except AgentevalError as error:
-        if child_of(child_of(loaded.root, "agents"), name) is None:  # else it is there, with an error that is told
-            yield problem_at(loaded, child_of(owner, "agent") or owner, "unknown-agent", error.what, error.fix)
+        if _child_of(_child_of(loaded.root, "agents"), name) is None:  # else it is there, with an error that is told
+            yield _problem_at(loaded, _child_of(owner, "agent") or owner, "unknown-agent", error.what, error.fix)
 
 
 # Tests
@@ -254,25 +254,25 @@ def _test(
     node = loaded.node(test.id)
     yield from _agent_named(loaded, node, test.agent, suite, user_agents)
     yield from user_problems(loaded, suite, test, user_agents)
-    variations = _items(child_of(node, "variations"))
+    variations = _items(_child_of(node, "variations"))
     for number, variation in enumerate(test.variations):
         owner = variations[number] if number < len(variations) else node
         yield from _agent_named(loaded, owner, variation.agent, suite, user_agents)
     if not suite.agent and not test.agent:
         message = f'test "{test.id}" has no agent, and neither does its suite'
-        yield problem_at(
+        yield _problem_at(
             loaded, node, "no-agent", message, "write `agent: NAME` at the top, or run with --agent", "warning"
         )
     threshold = test.pass_threshold if test.pass_threshold is not None else suite.defaults.pass_threshold
     if not threshold and not any(criterion.severity == "error" for criterion in test.criteria):
         message = f'test "{test.id}" can\'t fail: none of its criteria has severity error'
-        yield problem_at(loaded, node, "cannot-fail", message, _CAN_FAIL, "warning")
+        yield _problem_at(loaded, node, "cannot-fail", message, _CAN_FAIL, "warning")
     yield from gate_problems(loaded, suite, test)
     yield from conversation_problems(loaded, test)
     yield from attachment_problems(loaded, test, datasets)
     yield from datasets.problems(test)
     # What hooks bring is not known before a run.
-    columns = None if brings_variables(suite, test) else datasets.columns(test)
+    columns = None if _brings_variables(suite, test) else datasets.columns(test)
     if columns is not None:
         yield from _templates(loaded, node, test.variables, columns, diagnosed)
     yield from _same_names(loaded, test)
@@ -282,7 +282,7 @@ def _test(
         for name in sorted(looked_for & empty):
             message = f'the variable "{name}" is empty, and this criterion looks for it: nothing can be checked'
             owner = loaded.node(test.id, number)
-            yield problem_at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
+            yield _problem_at(loaded, owner, "empty-value", message, f'give "{name}" a value', "warning")
     for number, _ in enumerate(test.criteria):
         source = loaded.config_source(test.id, number)
         yield from _criterion(loaded, test, number, source, columns, diagnosed)
@@ -295,11 +295,11 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
     if gate is None:
         return
     owner = loaded.node(test.id)
-    node = child_of(owner if gate.origin == TEST else loaded.root, "gate") or owner
+    node = _child_of(owner if gate.origin == TEST else loaded.root, "gate") or owner
     subject = f'test "{test.id}"'
     if gate.pass_rate == 0:
         message = f"{subject} can't miss its gate: a pass_rate of 0 is always reached"
-        yield problem_at(
+        yield _problem_at(
             loaded, node, "gate-never-missed", message, "write the share of runs that must pass: 0.8", "warning"
         )
         return
@@ -311,7 +311,7 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
             f"{subject} stops once its pass rate is decided against {threshold:g}, and its gate is {gate.pass_rate:g}"
         )
         fix = "leave out the threshold of `stop`, or write the gate's" if gate.pass_rate < 1 else "leave out `stop`"
-        yield problem_at(loaded, child_of(owner, "stop") or node, "gate-and-stop", message, fix, "warning")
+        yield _problem_at(loaded, _child_of(owner, "stop") or node, "gate-and-stop", message, fix, "warning")
     # How many rows a dataset has is another question; a variation of its own number is the author's decision.
     repeat = test.repeat or suite.defaults.repeat
     # Less a little: a product of such fractions can lie just above the whole number that it is.
@@ -320,7 +320,7 @@ def gate_problems(loaded: LoadedSuite, suite: Suite, test: Test) -> Iterator[Pro
         message = f"the gate of {subject} changes nothing: with `repeat: {repeat}`, {gate.pass_rate:g} means {runs}"
         enough = math.ceil(1 / (1 - gate.pass_rate) - 1e-9)
         fix = f"write `repeat: {enough}` or more, so that a run may fail, or leave out the gate"
-        yield problem_at(loaded, node, "gate-without-effect", message, fix, "warning")
+        yield _problem_at(loaded, node, "gate-without-effect", message, fix, "warning")
 
 
 def _templates(
@@ -368,8 +368,8 @@ def _config_problems(
     try:
         prototype(prototype_class)
     except AgentevalError as error:
-        place = child_of(criterion, "prototype_class") or criterion
-        yield problem_at(loaded, place, "unknown-prototype", error.what, error.fix)
+        place = _child_of(criterion, "prototype_class") or criterion
+        yield _problem_at(loaded, place, "unknown-prototype", error.what, error.fix)
         return
     for diagnostic in diagnosed.of(source.text, prototype_class, names):
         start, end = source.to_offset(diagnostic.start), source.to_offset(diagnostic.end)
@@ -382,11 +382,11 @@ def _unread_test(
 ) -> Iterator[Problem]:
     """What is wrong in the agent and the configs of a test that has other errors, so that all are told at once. Which
     names its templates may use is not known."""
-    agent = child_of(test, "agent")
+    agent = _child_of(test, "agent")
     if agent is not None and isinstance(name := resolve(agent), ScalarNode) and isinstance(untyped(name), str):
         yield from _agent_named(loaded, test, name.text, suite, user_agents)
-    for criterion in _items(child_of(test, "criteria")):
-        config, prototype_class = child_of(criterion, "config_uxon"), child_of(criterion, "prototype_class")
+    for criterion in _items(_child_of(test, "criteria")):
+        config, prototype_class = _child_of(criterion, "config_uxon"), _child_of(criterion, "prototype_class")
         if config is None or prototype_class is None or not isinstance(kind := resolve(prototype_class), ScalarNode):
             continue
         written = resolve(config)
@@ -420,7 +420,7 @@ def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
                 f"test {quoted(test.id)} has {what}: its position tells it apart, and it is called {quoted(unique)}"
             )
             fix = "give it another name: labels, versions, quarantines and trends use the name"
-            yield problem_at(loaded, child_of(node, "name") or node, "same-name", message, fix, "warning")
+            yield _problem_at(loaded, _child_of(node, "name") or node, "same-name", message, fix, "warning")
 
 
 def _names(test: Test, number: int, columns: Collection[str] | None) -> frozenset[str] | None:
@@ -432,6 +432,30 @@ def _names(test: Test, number: int, columns: Collection[str] | None) -> frozense
 
 
 # Nodes
+
+
+def _child_of(node: Node | None, key: str) -> Node | None:
+    """The value of a key; None where there is none, or no object."""
+    real = resolve(node) if node is not None else None
+    return real.get(key) if isinstance(real, MappingNode) else None
+
+
+def _problem_at(
+    loaded: LoadedSuite,
+    node: Node | None,
+    code: str,
+    message: str,
+    fix: str | None = None,
+    severity: Severity = "error",
+) -> Problem:
+    """A problem at a node: the whole of a scalar, the first line of anything longer."""
+    if node is None:
+        return loaded.problem(code, 0, 0, message, fix or None, severity)
+    end = node.end if isinstance(node, ScalarNode) and not node.style.startswith(("|", ">")) else node.start
+    line_end = loaded.text.find("\n", node.start)
+    if end == node.start:
+        end = line_end if line_end >= 0 else len(loaded.text)
+    return loaded.problem(code, node.start, end, message, fix or None, severity)
 
 
 def _key_or_value(node: Node | None, key: str) -> Node | None:
@@ -451,15 +475,15 @@ def _items(node: Node | None) -> list[Node]:
 def template_nodes(test_node: Node) -> Iterator[Node]:
     """The texts of a test that are templates: prompt, turns, contents of messages, arguments of their calls, and what a
     simulated user is told."""
-    yield from _scalars(child_of(test_node, "prompt"))
-    for turn in _items(child_of(test_node, "turns")):
+    yield from _scalars(_child_of(test_node, "prompt"))
+    for turn in _items(_child_of(test_node, "turns")):
         yield from _scalars(turn)
     for key in ("persona", "goal", "knows", "stop_when"):
-        yield from _scalars(child_of(child_of(test_node, "user"), key))
-    for message in _items(child_of(test_node, "messages")):
-        yield from _scalars(child_of(message, "content"))
-        for call in _items(child_of(message, "tool_calls")):
-            yield from _scalars(child_of(child_of(call, "function") or call, "arguments"))
+        yield from _scalars(_child_of(_child_of(test_node, "user"), key))
+    for message in _items(_child_of(test_node, "messages")):
+        yield from _scalars(_child_of(message, "content"))
+        for call in _items(_child_of(message, "tool_calls")):
+            yield from _scalars(_child_of(_child_of(call, "function") or call, "arguments"))
 
 
 def user_problems(
@@ -468,7 +492,7 @@ def user_problems(
     """A simulated user that no agent plays, or one that would work with an agent's tools."""
     if test.user is None:
         return
-    owner, name = child_of(loaded.node(test.id), "user"), test.user.agent
+    owner, name = _child_of(loaded.node(test.id), "user"), test.user.agent
     unknown = list(_agent_named(loaded, owner, name, suite, user_agents))
     yield from unknown
     # One of the suite's whose configuration can't be read is known, and is not here.
@@ -476,7 +500,7 @@ def user_problems(
     if agent is not None and agent.options.get("tools"):
         message = f'agent "{name}" plays the user of test "{test.id}", but has tools, which users do not have'
         fix = "let an agent without `tools` play the user"
-        yield problem_at(loaded, child_of(owner, "agent") or owner, "user-has-tools", message, fix, "warning")
+        yield _problem_at(loaded, _child_of(owner, "agent") or owner, "user-has-tools", message, fix, "warning")
 
 
 def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> Iterator[Problem]:
@@ -503,10 +527,10 @@ def attachment_problems(loaded: LoadedSuite, test: Test, datasets: Datasets) -> 
 def _content_node(loaded: LoadedSuite, test: Test, source: str) -> Node:
     """Where a path or an address is named."""
     top = loaded.node(test.id)
-    for message in _items(child_of(top, "messages")):
-        for part in _items(child_of(message, "content")):
+    for message in _items(_child_of(top, "messages")):
+        for part in _items(_child_of(message, "content")):
             for key in ("image", "file"):
-                real = resolve(node) if (node := child_of(part, key)) is not None else None
+                real = resolve(node) if (node := _child_of(part, key)) is not None else None
                 if isinstance(real, ScalarNode) and real.text == source:
                     return real
     return resolve(top)
@@ -721,3 +745,71 @@ def _unknown(
             listed = ", ".join(entry_points.names(EMBEDDERS))
             return AgentevalError(f'agent "{name}" (kind {kind}) gives no embeddings', fix=f"these kinds do: {listed}")
     return None
+
+
+_SCRIPTS = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")
+
+
+# Services, hooks and working folders: what of them is missing
+
+
+def _brings_variables(suite: Suite, test: Test) -> bool:
+    """Whether hooks may bring variables that are not known before a run."""
+    return bool(suite.before_all or suite.before or test.before_all or test.before)
+
+
+def _surroundings_problems(loaded: LoadedSuite, suite: Suite) -> Iterator[Problem]:
+    """Missing folders, files and functions of a suite and its tests."""
+    folder = loaded.path.parent
+    services = _child_of(loaded.root, "services")
+    for name, service in suite.services.items():
+        node = _child_of(services, name)
+        if "${" not in service.cwd and not (folder / service.cwd).is_dir():
+            message = f"the service {name} runs in the folder {service.cwd}, which does not exist"
+            yield _problem_at(
+                loaded, _child_of(node, "cwd") or node, "no-folder", message, f"it is looked for in {folder}"
+            )
+        yield from _missing_scripts(loaded, _child_of(node, "command") or node, service.command, folder / service.cwd)
+    yield from _holder_problems(loaded, loaded.root, suite, folder)
+    for test in suite.tests:
+        yield from _holder_problems(loaded, loaded.node(test.id), test, folder)
+
+
+def _holder_problems(loaded: LoadedSuite, node: Node | None, holder: Suite | Test, folder: Path) -> Iterator[Problem]:
+    workdir = holder.workdir
+    if workdir is not None and not isinstance(workdir, str) and not (folder / workdir.copy_of).is_dir():
+        message = f"the folder to copy, {workdir.copy_of}, does not exist"
+        yield _problem_at(loaded, _child_of(node, "workdir"), "no-folder", message, f"it is looked for in {folder}")
+    for key in HOOKS:
+        listed = resolve(child) if (child := _child_of(node, key)) is not None else None
+        nodes = listed.items if isinstance(listed, SequenceNode) else []
+        for number, hook in enumerate(getattr(holder, key)):
+            place = nodes[number] if number < len(nodes) else child
+            target = hook if isinstance(hook, str) else hook.callable if isinstance(hook, Hook) else None
+            if target is not None:
+                problem = callable_problem(parse_callable(target), folder)
+                if problem:
+                    yield _problem_at(loaded, _child_of(place, "callable") or place, "no-function", problem, None)
+            elif isinstance(hook, list):
+                yield from _missing_scripts(loaded, place, hook, folder)
+            elif isinstance(hook, Hook) and hook.command is not None and not hook.shell:
+                yield from _missing_scripts(loaded, _child_of(place, "command") or place, hook.command, folder)
+
+
+def _missing_scripts(
+    loaded: LoadedSuite, node: Node | None, command: str | list[str], folder: Path
+) -> Iterator[Problem]:
+    """Scripts that are not there. They may be made before they run, so that this is a warning."""
+    try:
+        words = argv_of(command)
+    except ValueError:
+        return
+    for word in words:
+        if word.startswith(("-", "/", "~")) or "${" in word or not word.endswith(_SCRIPTS):
+            continue
+        try:
+            if (folder / word).is_file():
+                continue
+        except (OSError, ValueError):
+            continue
+        yield _problem_at(loaded, node, "no-file", f"there is no file {word} in {folder}", "check its name", "warning")
