@@ -12,9 +12,8 @@ import random
 from collections.abc import Callable
 
 from agenteval_tui.analysis.permutation_test import sign_flip
-from agenteval_tui.analysis.regressions import Case, find_regressions
+from agenteval_tui.analysis.regressions import Case, PassCounts, find_regressions
 from agenteval_tui.analysis.statistics import mcnemar_exact
-from agenteval_tui.analysis.stratified_test import PassCounts
 
 Rate = Callable[[random.Random, int], float]
 SEED = 7

@@ -8,9 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.analysis.regressions import Case, Regressions, find_regressions
+from agenteval_tui.analysis.regressions import (
+    Case,
+    PassCounts,
+    Regressions,
+    at_least,
+    find_regressions,
+    stratified_exact,
+)
 from agenteval_tui.analysis.statistics import fisher_exact, mcnemar_exact
-from agenteval_tui.analysis.stratified_test import PassCounts, at_least, stratified_exact
 from benchmarks.accuracy.gates import POPULATIONS, alarms, constant, misses_broken
 
 
