@@ -34,6 +34,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.document import Count, Document, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.plan.model import ARMS, arm_label, arm_of
 
@@ -200,7 +201,7 @@ def _by_case(rows: Iterable[RunRow]) -> dict[Case, list[RunRow]]:
 
 
 def _decided(runs: Sequence[RunRow], count_errors: bool) -> list[RunRow]:
-    statuses = ("passed", "failed", "error") if count_errors else ("passed", "failed")
+    statuses = (*DECIDED, "error") if count_errors else DECIDED
     return [run for run in runs if run.status in statuses]
 
 

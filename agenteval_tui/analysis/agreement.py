@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from msgspec import Meta, Struct, field
 from agenteval_tui.analysis.statistics import Interval, interval_of, mcnemar_exact
 from agenteval_tui.core.document import Count, Document, Share, extended
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Outcome
@@ -65,9 +67,7 @@ class Agreement(Struct, frozen=True):
 
 def agreement(pairs: Iterable[tuple[bool, bool]]) -> Agreement:
     """The agreement over (judge said yes, person said yes) pairs."""
-    counts = {(True, True): 0, (False, False): 0, (True, False): 0, (False, True): 0}
-    for judge, person in pairs:
-        counts[bool(judge), bool(person)] += 1
+    counts = Counter(pairs)
     return Agreement(counts[True, True], counts[False, False], counts[True, False], counts[False, True])
 
 
@@ -159,7 +159,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
             key = (row.suite_key, result.criterion)
             label = label_of(labels.get(row.recorded, ()), result.criterion, sole)
             silent = is_silent(result)
-            decided = not silent and result.outcome in (Outcome.PASSED, Outcome.FAILED)
+            decided = not silent and result.outcome in DECIDED
             pair = (result.outcome is Outcome.PASSED, label.good) if decided and label is not None else None
             if judged:
                 version = by_version.setdefault(key, {}).setdefault(result.criterion_hash, _Version())

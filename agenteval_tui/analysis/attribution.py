@@ -26,6 +26,7 @@ from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.core.document import Document, StatusOrNone
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import verdict_of
 from agenteval_tui.grading.remote_requests import Reply
@@ -75,7 +76,6 @@ RuleKind = Literal[
     "test_threshold",
     "row",
 ]
-_DECIDED = (Outcome.PASSED, Outcome.FAILED)
 PAIRS = 5
 """Pairs of runs of a test that are looked at: the first ones."""
 
@@ -240,7 +240,7 @@ def _of_criteria(store: Store, old: _Stored, new: _Stored) -> Iterable[Attributi
     for was, now in _matched(old, new):
         if was is None or now is None or was.outcome == now.outcome:
             continue
-        if was.outcome not in _DECIDED or now.outcome not in _DECIDED:
+        if was.outcome not in DECIDED or now.outcome not in DECIDED:
             continue
         yield _of_criterion(store, old, new, was, now)
 
@@ -285,7 +285,7 @@ def _of_criterion(
     )
     attribution = replace(attribution, old_under_new=str(crossed[0].outcome), new_under_old=str(crossed[1].outcome))
     for result, output in zip(crossed, ("old", "new"), strict=True):
-        if result.outcome not in _DECIDED:
+        if result.outcome not in DECIDED:
             return _named(attribution, "unknown", "no_verdict", output=output, result=result)
     by_criterion, by_agent = (result.outcome == now.outcome for result in crossed)
     who, code = _CROSSWISE[by_criterion, by_agent]
@@ -353,7 +353,7 @@ def _asked_again(spec: CriterionSpec, run: _Stored) -> tuple[int, int]:
             replies: dict[str, Reply] = {**answers, **dict.fromkeys(hashes, reply.reply)}
             outcome = checker.check(run.transcript, run.row.variables, replies=replies).outcome
             passed += outcome is Outcome.PASSED
-            times += outcome in _DECIDED
+            times += outcome in DECIDED
     return passed, times
 
 
@@ -372,8 +372,8 @@ def _of_test(store: Store, old: _Stored, new: _Stored, criteria: Sequence[Attrib
     attribution = Attribution("unknown", Reason("same_end"), "", was, now)
     if was == now:
         return attribution
-    if {was, now} != {"passed", "failed"}:
-        return _named(attribution, "unknown", "not_a_verdict", status=was if was not in _DECIDED else now)
+    if {was, now} != {*DECIDED}:
+        return _named(attribution, "unknown", "not_a_verdict", status=was if was not in DECIDED else now)
     if not old.results or not new.results:
         return _named(attribution, "unknown", "no_criterion")
     changes = _rule_changes(store, old, new)
@@ -494,8 +494,8 @@ def _by_rules(
         if results is None:
             return _named(attribution, "unknown", "version_unknown", by="")
         verdict = verdict_of(results, rules.threshold)
-        if verdict.outcome not in _DECIDED:
-            open_ = next(result for result in results if result.outcome not in _DECIDED)
+        if verdict.outcome not in DECIDED:
+            open_ = next(result for result in results if result.outcome not in DECIDED)
             return _named(attribution, "unknown", "no_verdict", output=side, result=open_)
         outcomes.append(str(verdict.outcome))
     attribution = replace(attribution, old_under_new=outcomes[0], new_under_old=outcomes[1])

@@ -90,7 +90,6 @@ Variables = Mapping[int, Mapping[str, Any]]
 """Of plans (by number): the variables of their runs."""
 MOST_RUNS = 20
 """RunLists of each side whose evidence is read: the first ones."""
-_PASSED_OR_FAILED = (Outcome.PASSED, Outcome.FAILED)
 RunLists = dict[Case, list[ComparedRun]]
 MOST_PAIRS = 50
 """Pairs of runs that flipped which a test keeps, for attribution."""
@@ -301,7 +300,7 @@ def _first_pairs(cases: Iterable[Case], sides: tuple[RunLists, RunLists]) -> lis
 
 def tally(runs: Sequence[ComparedRun]) -> Tally:
     """The figures of some runs."""
-    decided = [run for run in runs if run.status in _PASSED_OR_FAILED]
+    decided = [run for run in runs if run.status in DECIDED]
     paid = [run for run in runs if not run.cached]
     return Tally(
         runs=len(runs),
@@ -356,7 +355,7 @@ def _rows_of_test(
 
 
 def _value(runs: Sequence[ComparedRun], value: Callable[[ComparedRun], float | None]) -> float | None:
-    return mean([number for run in runs if run.status in _PASSED_OR_FAILED and (number := value(run)) is not None])
+    return mean([number for run in runs if run.status in DECIDED and (number := value(run)) is not None])
 
 
 def _differences(
@@ -459,7 +458,7 @@ def _criterion_change(
 
 def criterion_tally(results: Sequence[ComparedCriterion]) -> Tally:
     """The figures of one criterion's results."""
-    decided = [result for result in results if result.outcome in _PASSED_OR_FAILED]
+    decided = [result for result in results if result.outcome in DECIDED]
     return Tally(
         runs=len(results),
         n=len(decided),
@@ -483,7 +482,7 @@ def overall(sides: tuple[RunsByCase, RunsByCase], *, seed: int = 0) -> Overall:
 
 
 def _overall(sides: tuple[RunsByCase, RunsByCase], seed: int) -> Overall:
-    rates = [_means(side, lambda run: float(run.status == "passed"), _PASSED_OR_FAILED) for side in sides]
+    rates = [_means(side, lambda run: float(run.status == "passed"), DECIDED) for side in sides]
     shared = [case for case in rates[0] if case in rates[1]]
     left_out = len(rates[0].keys() ^ rates[1].keys())
     if not shared:
@@ -545,7 +544,7 @@ def _of_one_case(sides: tuple[RunsByCase, RunsByCase], case: Case, left_out: int
 def _measures(sides: tuple[RunsByCase, RunsByCase], seed: int) -> dict[str, SummaryMetric | None]:
     """What was measured, by the field of `Overall`."""
     return {
-        "score": _measure(sides, lambda run: run.score, seed, _PASSED_OR_FAILED),
+        "score": _measure(sides, lambda run: run.score, seed, DECIDED),
         "latency_ms": _measure(sides, lambda run: None if run.cached else run.duration_ms, seed),
         "tokens": _measure(sides, lambda run: None if run.cached else run.tokens, seed),
         "cost": _measure(sides, lambda run: None if run.cached else run.cost, seed),
@@ -649,7 +648,7 @@ def _unpaired(sides: tuple[RunsByCase, RunsByCase], left_out: int) -> Overall:
 
 
 def _decided(runs: Sequence[ComparedRun]) -> list[ComparedRun]:
-    return [run for run in runs if run.status in _PASSED_OR_FAILED]
+    return [run for run in runs if run.status in DECIDED]
 
 
 def _pairs(sides: tuple[RunsByCase, RunsByCase], shared: Sequence[Case]) -> PairedCounts:
@@ -657,7 +656,7 @@ def _pairs(sides: tuple[RunsByCase, RunsByCase], shared: Sequence[Case]) -> Pair
         (own.status == "passed", other.status == "passed")
         for case in shared
         for own, other in zip(sides[0][case], sides[1][case], strict=False)
-        if own.status in _PASSED_OR_FAILED and other.status in _PASSED_OR_FAILED
+        if own.status in DECIDED and other.status in DECIDED
     )
 
 
@@ -836,7 +835,7 @@ def _metrics_by_criterion(store: Store, runs: Sequence[str]) -> dict[str, dict[t
 def _metric_tally(results: Sequence[MetricResult] | None) -> Tally | None:
     if not results:
         return None
-    decided = [result for result in results if result.outcome in _PASSED_OR_FAILED and not result.neutral]
+    decided = [result for result in results if result.outcome in DECIDED and not result.neutral]
     return Tally(
         runs=len(results),
         n=len(decided),

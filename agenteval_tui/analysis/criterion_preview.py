@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.workbench import Workbench, WorkCriterion
+from agenteval_tui.core.outcomes import COMPLETED
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -19,8 +20,6 @@ from agenteval_tui.suites.load import LoadedSuite
 
 MOST_RUNS = 200
 """How many of a test's runs can be stepped through; flips are counted over more."""
-
-_ENDED = ("passed", "failed", "error", "needs_review")
 
 
 class Trial(Struct, frozen=True):
@@ -60,7 +59,7 @@ def open_trial(
     """Read the test's runs; `saved` are its criteria as they are in the file. `run_id`: the run to be on, else the
     newest. None when the test has no run that could be judged."""
     rows = store.runs_of_test(loaded.key, test_id, MOST_RUNS)
-    ended = tuple(row for row in rows if row.status in _ENDED and not row.error_kind)
+    ended = tuple(row for row in rows if row.status in COMPLETED and not row.error_kind)
     if not ended:
         return None
     at = next((place for place, row in enumerate(ended) if row.id == run_id), 0)

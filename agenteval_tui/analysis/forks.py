@@ -9,6 +9,7 @@ from msgspec import Struct
 from agenteval_tui.analysis import statistics
 from agenteval_tui.analysis.repetitions import repetitions
 from agenteval_tui.analysis.statistics import Interval, wilson
+from agenteval_tui.core.outcomes import COMPLETED, DECIDED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.answers import Outcomes, answers_of
@@ -67,7 +68,7 @@ def stored_forks(store: Store, run: RunRow, *, at_work: bool = False) -> Forks:
     by_question: dict[str, tuple[ForkOrigin, list[RunRow]]] = {}
     for row in store.forks_of(run.id):
         origin = read_origin(row.fork_of, row.fork)
-        ended = row.status in ("passed", "failed", "needs_review", "error")
+        ended = row.status in COMPLETED
         if origin is not None and (ended or (at_work and row.status in AT_WORK)):
             rows = by_question.setdefault(origin.question or row.id, (origin, []))[1]
             rows += [row] if ended else []
@@ -87,5 +88,5 @@ def stored_forks(store: Store, run: RunRow, *, at_work: bool = False) -> Forks:
 def _repeated(store: Store, run: RunRow) -> tuple[int, int]:
     """How many repetitions of the run passed, and how many were decided: those of its execution."""
     rows = [run] if run.fork_of else repetitions(store, run, everywhere=False)
-    decided = [row for row in rows if row.status in ("passed", "failed")]
+    decided = [row for row in rows if row.status in DECIDED]
     return sum(row.status == "passed" for row in decided), len(decided)

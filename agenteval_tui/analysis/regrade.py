@@ -13,6 +13,7 @@ from agenteval_tui.analysis.agreement import asks_person, sole_of_results
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.grade import grade, verdict_of
@@ -249,8 +250,7 @@ def agreement(regraded: Iterable[RegradeResult]) -> dict[str, int]:
         theirs = regrade_result.foreign_outcome
         if theirs is None:
             continue
-        decided = (Outcome.PASSED, Outcome.FAILED)
-        if regrade_result.verdict.outcome not in decided or theirs not in decided:
+        if regrade_result.verdict.outcome not in DECIDED or theirs not in DECIDED:
             counts["undecided"] += 1
         elif regrade_result.verdict.outcome is theirs:
             counts["both_passed" if theirs is Outcome.PASSED else "both_failed"] += 1

@@ -17,6 +17,7 @@ from agenteval_tui.analysis.divergence import (
     first_divergence,
     tree_of,
 )
+from agenteval_tui.core.outcomes import COMPLETED
 from agenteval_tui.history.recordings import UNGRADED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -28,7 +29,6 @@ BESIDE = 100
 """Repetitions that are looked at where it is one thing among others."""
 OTHERS = 200
 """Runs of other rows and variations that can be chosen to compare with."""
-COMPARED = ("passed", "failed", "error", "needs_review")
 
 
 class Divergence(Struct, frozen=True):
@@ -137,7 +137,7 @@ def _is_of_requests(fork: BranchPoint) -> bool:
 def divergence_beside(store: Store, run: RunRow) -> Divergence | None:
     """Where passing and failing repetitions of a run's test part; None when nothing parts them. Looks at the newest of
     them only: it is shown beside other things, and must not keep anybody waiting."""
-    divergence = divergence_of(store, run, most=BESIDE) if run.status in COMPARED else None
+    divergence = divergence_of(store, run, most=BESIDE) if run.status in COMPLETED else None
     return divergence if divergence is not None and divergence.fork is not None else None
 
 
@@ -147,7 +147,7 @@ def run_to_compare(run: RunRow, rows: Iterable[RunRow]) -> RunRow | None:
     `rows` are the repetitions of its test. Without one that ended otherwise, the run before it, else the one after.
     Near is: of the same execution, of the same agent, run at about the same time.
     """
-    others = [row for row in rows if row.id != run.id and row.status in COMPARED]
+    others = [row for row in rows if row.id != run.id and row.status in COMPLETED]
     if not others:
         return None
 
@@ -166,4 +166,4 @@ def runs_to_choose(store: Store, run: RunRow) -> list[RunRow]:
     run_rows = [row for row in repetitions(store, run, everywhere=True) if row.id != run.id]
     ids = {run.id, *(row.id for row in run_rows)}
     others = store.runs_of_test(run.suite_key, run.test_id, OTHERS)
-    return [*run_rows, *(row for row in others if row.id not in ids and row.status in COMPARED)]
+    return [*run_rows, *(row for row in others if row.id not in ids and row.status in COMPLETED)]

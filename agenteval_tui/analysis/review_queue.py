@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.agreement import judge_figures, sole_of_results
 from agenteval_tui.core.groups import grouped
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.sentences import metric_sentence
 from agenteval_tui.history.labels import Label, by_run, label_of
@@ -173,7 +174,7 @@ def _sampled(store: Store, review_filter: ReviewFilter, labels: Iterable[str]) -
     labelled = set(labels)
     ids = store.run_ids(
         RunFilter(
-            outcomes=("passed", "failed"),
+            outcomes=DECIDED,
             execution_id=review_filter.execution_id,
             projects=review_filter.projects,
             counted=not review_filter.execution_id,

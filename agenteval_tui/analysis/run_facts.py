@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.regrade import threshold_of
 from agenteval_tui.analysis.repetitions import repetitions
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import FailedAttempt, RunRow
@@ -49,4 +50,4 @@ def last_labels(labels: tuple[Label, ...]) -> dict[str, Label]:
 
 def disagrees(label: Label, outcome: str) -> bool:
     """Whether the person contradicts the verdict. False for a run without a verdict."""
-    return outcome in ("passed", "failed") and label.good != (outcome == "passed")
+    return outcome in DECIDED and label.good != (outcome == "passed")

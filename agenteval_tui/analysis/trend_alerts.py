@@ -12,6 +12,7 @@ from agenteval_tui.analysis.quarantine_gate import gating
 from agenteval_tui.analysis.statistics import reaches
 from agenteval_tui.analysis.trends import OutcomeRates, TrendQuery, figures, groups_of, select_runs
 from agenteval_tui.core.document import Share, extended
+from agenteval_tui.core.outcomes import COMPLETED
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
 from agenteval_tui.history.connections import Connection
@@ -95,7 +96,7 @@ def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> Al
         # One run less of the one kind, one more of the other: figures add tallies up. The row makes it one of the same
         # test: a tally of another row would be another test in the mean.
         row = of_datasets.get(was.rowid, 0)
-        change = Tally(0, None, test, was.variation, row, *(_one(status, n) - _one(was.status, n) for n in _ENDS))
+        change = Tally(0, None, test, was.variation, row, *((status == end) - (was.status == end) for end in COMPLETED))
         for key in _groups(trend_query, was, versions):
             grouped.setdefault(key, (key, []))[1].append(change)
     alerts = []
@@ -112,13 +113,6 @@ def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> Al
 def _alert(rates: OutcomeRates, key: str, name: str, below: float, state: State) -> Alert:
     by_chance = state == "alert" and (rates.interval is None or rates.interval[0] <= below <= rates.interval[1])
     return extended(Alert, rates, key=key, name=name, below=below, state=state, by_chance=by_chance)
-
-
-_ENDS = ("passed", "failed", "error", "needs_review")
-
-
-def _one(status: str, end: str) -> int:
-    return int(status == end)
 
 
 def _groups(trend_query: TrendQuery, run: RunRow, versions: Mapping[int | str, str]) -> tuple[str, ...]:

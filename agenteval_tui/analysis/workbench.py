@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
-from agenteval_tui.core.outcomes import ENDED
+from agenteval_tui.core.outcomes import COMPLETED, ENDED
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.relax.suggest import MOST, Relaxation, relaxations
 from agenteval_tui.grading.remote_requests import Reply
@@ -337,7 +337,7 @@ class Workbench:
             rows = []
             for test_id in self._sharing_tests(criterion):
                 rows += self.store.runs_of_test(self.run.suite_key, test_id, POOL_LIMIT)
-        ended = [row for row in rows if row.status in ("passed", "failed", "error", "needs_review")]
+        ended = [row for row in rows if row.status in COMPLETED]
         # Where the agent failed there is no answer that an edit could judge otherwise.
         ended = [row for row in ended if not row.error_kind]
         # Of all tests together: the runs of the first one must not take the room of the others.

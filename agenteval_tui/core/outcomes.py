@@ -22,3 +22,5 @@ STATUSES = (*OUTCOMES, "queued", "running", "grading", "cancelled")
 """All statuses of a run."""
 DECIDED = (str(Outcome.PASSED), str(Outcome.FAILED))
 """How a run ended that has a verdict."""
+COMPLETED = (*DECIDED, str(Outcome.ERROR), str(Outcome.NEEDS_REVIEW))
+"""How a run ended that took place: neither skipped nor cancelled."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, metrics_in
@@ -74,7 +75,7 @@ def expectation_of(results: Sequence[CriterionResult], specs: Mapping[str, Crite
     wrong: list[int] = []
     answer = False
     for result in results:
-        if result.outcome not in (Outcome.FAILED, Outcome.PASSED):
+        if result.outcome not in DECIDED:
             continue
         failed = result.outcome is Outcome.FAILED
         # What a negated criterion found is what should not be there: its evidence names nothing that was expected.

@@ -10,6 +10,7 @@ from agenteval_tui.analysis.blame.free_answer import NOTHING, OTHERS, Given, Not
 from agenteval_tui.analysis.blame.model import Blame, ClueCode, Fault, SampledAnswer, StepRate, Suspect
 from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
 from agenteval_tui.core.document import extended
+from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.fork.edits import ForkError, fork
@@ -49,7 +50,7 @@ def known_samples(store: Store, row: RunRow, transcript: Transcript) -> SampledA
     forks = [
         (origin, sample_run)
         for sample_run in store.forks_of(row.id)
-        if sample_run.status in ("passed", "failed")
+        if sample_run.status in DECIDED
         and (origin := read_origin(sample_run.fork_of, sample_run.fork))
         and _is_sample(origin)
     ]

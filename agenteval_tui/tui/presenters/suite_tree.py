@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, percent, rate_bar
+from agenteval_tui.core.outcomes import COMPLETED
 from agenteval_tui.history.records import CriterionSummary, TestSummary
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
 from agenteval_tui.tui.presenters.suite_query import Query
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import Test
 
 _BAD = ("failed", "error", "flaky")
-_ENDED = ("passed", "failed", "error", "needs_review")
 Kind = Literal["suite", "test", "criterion"]
 
 SPARK = 8  # this many of the newest runs are shown in a row
@@ -354,7 +354,7 @@ class SuiteTree:
 def _recent_marks(summary: TestSummary) -> list[Cell]:
     """A glyph a run, the newest last; runs that do not count now are dim."""
     rows = zip(summary.recent, counted(summary), strict=True)
-    ended = [(*mark(status), counts) for status, counts in rows if status in _ENDED][-SPARK:]
+    ended = [(*mark(status), counts) for status, counts in rows if status in COMPLETED][-SPARK:]
     return [*((sign, style if counts else "dim") for sign, style, counts in ended), (" " * (SPARK - len(ended)), "")]
 
 
