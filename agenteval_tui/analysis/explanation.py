@@ -98,14 +98,11 @@ def explanation_of(
     labels: Sequence[Label] = (),
     *,
     criterion: str = "",
-    divergence: Divergence | None = None,
-    blame: Blame | None = None,
-    lost: tuple[LostFromSight, ...] = (),
 ) -> Explanation:
-    """The explanation of all criteria, or of the one that `criterion` names (see `criterion_named`)."""
+    """The explanation of all criteria, or of the one that `criterion` names (see `criterion_named`), by this run alone:
+    no other run is read."""
     chosen = (criterion_named(row.id, results, criterion),) if criterion else tuple(enumerate(results, 1))
-    explained = _explanation(row, chosen, transcript, labels, divergence, judged=bool(results))
-    return replace(explained, blame=blame, lost=lost)
+    return replace(_explanation(row, chosen, transcript, labels), judged=bool(results))
 
 
 def missed_of(
@@ -122,23 +119,16 @@ def _explanation(
     criteria: tuple[tuple[int, CriterionResult], ...],
     transcript: Transcript,
     labels: Sequence[Label],
-    divergence: Divergence | None = None,
-    judged: bool = True,
 ) -> Explanation:
     names = {"", *(result.criterion for _, result in criteria)}
-    own = tuple(label for label in labels if label.criterion in names)
-    ending, notes = ending_of(transcript), transcript.notes
-    raised = raised_around(transcript, (result for _, result in criteria))
     return Explanation(
         row,
         criteria=criteria,
         error=transcript.error,
-        divergence=divergence,
-        labels=own,
-        ending=ending,
-        notes=notes,
-        judged=judged,
-        raised=raised,
+        labels=tuple(label for label in labels if label.criterion in names),
+        ending=ending_of(transcript),
+        notes=transcript.notes,
+        raised=raised_around(transcript, (result for _, result in criteria)),
     )
 
 
@@ -153,10 +143,10 @@ def stored_explanation(store: Store, row: RunRow, criterion: str = "") -> Explan
     that of one criterion, without the step. Raises `AgentevalError`: there is no such criterion, or several are."""
     transcript, results = store.transcript(row.id), store.results(row.id)
     blame = None if criterion else blame_beside(store, row, Given(transcript, results))
-    earlier = blame.earlier_program if blame is not None else stored_earlier_program(store, row)
-    parted, labels = divergence_beside(store, row), store.labels([row.id])
-    lost = lost_from_sight(transcript, results) if blame is None else blame.lost
-    explained = explanation_of(
-        row, results, transcript, labels, criterion=criterion, divergence=parted, blame=blame, lost=lost
-    )
-    return replace(explained, earlier_program=earlier)
+    explained = explanation_of(row, results, transcript, store.labels([row.id]), criterion=criterion)
+    # A blame has looked at the requests and at earlier code already.
+    if blame is not None:
+        lost, earlier = blame.lost, blame.earlier_program
+    else:
+        lost, earlier = lost_from_sight(transcript, results), stored_earlier_program(store, row)
+    return replace(explained, divergence=divergence_beside(store, row), blame=blame, lost=lost, earlier_program=earlier)
