@@ -12,6 +12,8 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.comparison_model import TestChange
 from agenteval_tui.analysis.costs import costs_of
 from agenteval_tui.analysis.quarantine_gate import GatedRuns, gating_now
 from agenteval_tui.analysis.regression_gate import BaselineResult, compare_to_baseline
@@ -29,6 +31,7 @@ from agenteval_tui.history.records import ExecutionRow, RunRow, checks_not_made
 from agenteval_tui.history.store import Store
 from agenteval_tui.views.baseline import fell_text, notice_lines, regressed_text
 from agenteval_tui.views.comparison import (
+    AttributedTests,
     counts_text,
     power_text,
     rate_text,
@@ -42,6 +45,7 @@ from agenteval_tui.views.quarantine import held_text, left_out_text
 
 BAD = ("error", "failed", "needs_review")
 """The outcomes that a reader must see, worst first."""
+MOST_ATTRIBUTED = 20  # tests of which a report says who changed them: transcripts are read for that
 
 
 _NOT_RUN = ("cancelled", "queued", "running", "grading")
@@ -156,9 +160,12 @@ class ReportFigures(Struct, frozen=True):
         alike = grouped(((*test(run), *reason(run)), run) for run in self.bad_runs)
         return list(alike.values())
 
-    def excuse(self, run: RunRow) -> str:
-        """Why the failure of this run does not gate; "": it does."""
-        return excuse_text(run, self.gating, self.gates)
+    def about(self, alike: Sequence[RunRow]) -> str:
+        """What is said before the explanation of these repetitions: which they are, if there are several, and why their
+        failure does not gate, if it does not."""
+        which = f"{len(alike)} runs: repetitions {', '.join(str(run.repetition) for run in alike)}"
+        parts = (which if len(alike) > 1 else "", excuse_text(alike[0], self.gating, self.gates))
+        return ". ".join(part for part in parts if part)
 
     @property
     def conclusion(self) -> str:
@@ -444,9 +451,9 @@ def seconds(milliseconds: float | None) -> str:
     return f"{milliseconds:.0f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
 
 
-def repetitions(alike: Sequence[RunRow]) -> str:
-    """`3 runs: repetitions 1, 2, 4`; "" for one run."""
-    return f"{len(alike)} runs: repetitions {', '.join(str(run.repetition) for run in alike)}" if len(alike) > 1 else ""
+def attributed_changes(store: Store, tests: Sequence[TestChange]) -> AttributedTests:
+    """Who changed these tests, of the first `MOST_ATTRIBUTED` that were looked at."""
+    return {test.key: attribute(store, test.pairs) for test in tests[:MOST_ATTRIBUTED]}
 
 
 def left_out(failures: Sequence[Sequence[RunRow]], most: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.comparison_model import State
 from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.numbers import count
@@ -18,8 +18,8 @@ from agenteval_tui.formats.exporters.html_parts import (
 )
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
+    attributed_changes,
     left_out,
-    repetitions,
     report_figures,
     results_table,
     seconds,
@@ -37,7 +37,6 @@ from agenteval_tui.views.terminal import plain_text
 
 MOST_FAILURES = 500
 MOST_CHANGES = 200  # tests that changed since the baseline
-MOST_ATTRIBUTED = 20  # tests for which the report says who changed them, which needs their transcripts
 
 
 def report_html(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
@@ -75,10 +74,9 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     yield from table_html(tests_table(figures.tests))
     yield from _changes(store, figures)
     yield from _causes(store, figures)
-    labels = figures.labels
-    if labels:
+    if figures.labels:
         yield "<h2>Labels</h2>"
-        yield from table_html(labels_table(labels))
+        yield from table_html(labels_table(figures.labels))
     if figures.feedback:
         yield "<h2>Feedback</h2>"
         yield from table_html(feedback_table(figures.feedback))
@@ -86,8 +84,7 @@ def _body(store: Store, figures: ReportFigures, most: int) -> Iterator[str]:
     if failures:
         yield "<h2>Failures</h2>"
     for alike in failures[:most]:
-        about = ". ".join(part for part in (repetitions(alike), figures.excuse(alike[0])) if part)
-        yield from _failure(store, alike[0], about)
+        yield from _failure(store, alike[0], figures.about(alike))
     if note := left_out(failures, most):
         yield f"<p>{note}</p>"
 
@@ -96,16 +93,11 @@ def _changes(store: Store, figures: ReportFigures) -> Iterator[str]:
     """The tests that pass less or more often than in the baseline, and who changed them."""
     if figures.against is None:
         return
-
-    comparison = figures.against.shown
-    for state, head in (("worse", "Worse than the baseline"), ("better", "Better than the baseline")):
-        listed = [test for test in comparison.tests if test.state == state]
-        if listed:
-            yield f"<h2>{head}</h2>"
-            attributed = {
-                test_change.key: attribute(store, test_change.pairs) for test_change in listed[:MOST_ATTRIBUTED]
-            }
-            yield from table_html(changes_table(listed, attributed, most=MOST_CHANGES))
+    states: tuple[State, State] = ("worse", "better")
+    for state in states:
+        if listed := figures.against.shown.in_state(state):
+            yield f"<h2>{state.capitalize()} than the baseline</h2>"
+            yield from table_html(changes_table(listed, attributed_changes(store, listed), most=MOST_CHANGES))
 
 
 def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
@@ -117,15 +109,15 @@ def _causes(store: Store, figures: ReportFigures) -> Iterator[str]:
     yield from table_html(causes_table(causes, decided))
 
 
-def _failure(store: Store, row: RunRow, many: str) -> Iterator[str]:
+def _failure(store: Store, row: RunRow, about: str) -> Iterator[str]:
     transcript = store.transcript(row.id)
     sign, token = outcome_sign(row.status)
     yield "<section>"
     heading = line_html(f"{row.test_name}: {row.status}")
     yield f'<h3><span class="{token if token in TOKENS else "dim"}">{sign}</span> {heading}</h3>'
     yield f'<p class="dim">{line_html(plain(place_of(row)))}</p>'
-    if many:
-        yield f"<p>{line_html(many)}</p>"
+    if about:
+        yield f"<p>{line_html(about)}</p>"
     missed = missed_of(row, store.results(row.id), transcript, store.labels([row.id]))
     yield f"<pre>{block_html(plain_text(explanation(missed)))}</pre>"
     amounts = [count(len(transcript.messages), "message"), calls_phrase(transcript)]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from agenteval_tui.analysis.attribution import attribute
 from agenteval_tui.analysis.explanation import missed_of
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.formats.exporters.report_figures import (
     ReportFigures,
+    attributed_changes,
     html_comment_escape,
     left_out,
-    repetitions,
     report_figures,
     results_table,
     tests_table,
@@ -30,7 +29,6 @@ MOST_FAILURES = 100
 LONGEST_FAILURE = 6_000  # characters
 LONGEST_NAME = 500
 LONGEST_CONCLUSION = 3_000
-MOST_ATTRIBUTED = 20  # tests of which it is found out who changed them: transcripts are read for that
 
 
 def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURES) -> str:
@@ -84,10 +82,8 @@ def _changes(store: Store, figures: ReportFigures) -> list[str]:
     for state in ("worse", "better"):
         listed = figures.against.shown.in_state(state)
         if listed:
-            attributed = {
-                test_change.key: attribute(store, test_change.pairs) for test_change in listed[:MOST_ATTRIBUTED]
-            }
-            lines += _section(section_text(state, len(listed)), changes_table(listed, attributed))
+            table = changes_table(listed, attributed_changes(store, listed))
+            lines += _section(section_text(state, len(listed)), table)
     return lines
 
 
@@ -97,17 +93,16 @@ def _failures(store: Store, figures: ReportFigures, most: int) -> list[str]:
         return []
     lines = ["### Failures", ""]
     for alike in failures[:most]:
-        about = ". ".join(part for part in (repetitions(alike), figures.excuse(alike[0])) if part)
-        lines += [_failure(store, alike[0], about), ""]
+        lines += [_failure(store, alike[0], figures.about(alike)), ""]
     if note := left_out(failures, most):
         lines += [note, ""]
     return lines
 
 
-def _failure(store: Store, row: RunRow, many: str) -> str:
+def _failure(store: Store, row: RunRow, about: str) -> str:
     transcript = store.transcript(row.id)
     missed = missed_of(row, store.results(row.id), transcript, store.labels([row.id]))
-    whole = markdown(explanation_page(missed, 3, many)).rstrip()
+    whole = markdown(explanation_page(missed, 3, about)).rstrip()
     if len(whole) <= LONGEST_FAILURE:
         return whole
     # Cut at a line: half a code span would let what follows be markup.
