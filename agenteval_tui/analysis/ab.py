@@ -7,7 +7,6 @@ difference of its pass rates. Errors are not verdicts, and are counted apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Annotated
 
 from msgspec import Meta
@@ -40,6 +39,8 @@ from agenteval_tui.runs.plan.model import ARMS, arm_label, arm_of
 
 Case = tuple[str, str, int]
 """Suite key, test id, row."""
+BothArms = tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]]
+"""The runs of each case under A, and those under B."""
 
 
 class Arm(Document, frozen=True, kw_only=True):
@@ -174,7 +175,7 @@ def compare_arms(
         detectable=least,
         recommended=recommended,
         conclusion="",
-        tokens=_measure(by_case, attrgetter("tokens"), seed),
+        tokens=_measure(by_case, lambda run: run.tokens, seed),
         cost=_measure(by_case, lambda run: run.cost, seed),
         latency_ms=_measure(by_case, lambda run: run.duration_ms, seed),
         tests=_tests(by_case, shared, rates, count_errors),
@@ -184,7 +185,7 @@ def compare_arms(
 
 
 def _counts_of_one_case(
-    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    by_case: BothArms,
     shared: Sequence[Case],
     count_errors: bool,
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
@@ -206,16 +207,12 @@ def _decided(runs: Sequence[RunRow], count_errors: bool) -> list[RunRow]:
 
 
 def _rates(cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) -> dict[Case, float]:
-    rates = {}
-    for case, runs in cases.items():
-        decided = _decided(runs, count_errors)
-        if decided:
-            rates[case] = sum(run.status == "passed" for run in decided) / len(decided)
-    return rates
+    decided = {case: _decided(runs, count_errors) for case, runs in cases.items()}
+    return {case: sum(run.status == "passed" for run in runs) / len(runs) for case, runs in decided.items() if runs}
 
 
 def _pairs(
-    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    by_case: BothArms,
     shared: Sequence[Case],
     count_errors: bool,
 ) -> tuple[PairedCounts, bool]:
@@ -244,7 +241,7 @@ def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) 
         undecided=count.undecided,
         pass_rate=mean([passed / n for passed, n in tallies]),
         interval=interval_over(tallies),
-        tokens=_mean_of(runs, attrgetter("tokens")),
+        tokens=_mean_of(runs, lambda run: run.tokens),
         cost=_mean_of(runs, lambda run: run.cost),
         latency_ms=_mean_of(runs, lambda run: run.duration_ms),
     )
@@ -255,7 +252,7 @@ def _mean_of(runs: Iterable[RunRow], value: Callable[[RunRow], float | None]) ->
 
 
 def _measure(
-    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    by_case: BothArms,
     value: Callable[[RunRow], float | None],
     seed: int,
 ) -> MetricDelta | None:
@@ -269,14 +266,11 @@ def _measure(
     middle = mean(listed)
     if middle is None or len(listed) < 2:
         return None
-    interval = None
-    if len(listed) >= FEW:
-        interval = paired_bootstrap(listed, seed=seed)
-    return MetricDelta(middle, interval, len(listed))
+    return MetricDelta(middle, paired_bootstrap(listed, seed=seed) if len(listed) >= FEW else None, len(listed))
 
 
 def _tests(
-    by_case: tuple[Mapping[Case, Sequence[RunRow]], Mapping[Case, Sequence[RunRow]]],
+    by_case: BothArms,
     shared: Sequence[Case],
     rates: Sequence[Mapping[Case, float]],
     count_errors: bool,
@@ -325,18 +319,15 @@ def _conclusion(names: tuple[str, str], result: ABResult) -> str:
     labels = [arm_label(arm, name) if arm != name else name for arm, name in zip(ARMS, names, strict=True)]
     low, high = numbers.points_interval(*interval)
     range_ = f"95 % interval {low} to {high}, {numbers.count(result.cases, 'case')}"
-    better, other = (labels[1], labels[0]) if difference > 0 else (labels[0], labels[1])
-    if result.one_case:
-        if _recommended(interval, result.p_value):
-            sentence = (
-                f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
-            )
-        else:
-            sentence = f"No difference is shown: {points} ({range_})."
-        return f"{sentence} This speaks of this case alone: other cases may differ."
-    if result.recommended:
-        return f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})."
     sentence = f"No difference is shown: {points} ({range_})"
+    is_shown = bool(_recommended(interval, result.p_value))
+    if is_shown:
+        better, other = (labels[1], labels[0]) if difference > 0 else (labels[0], labels[1])
+        sentence = f"{better} passes {100 * abs(difference):.1f} points more often than {other} (B minus A: {range_})"
+    if result.one_case:
+        return f"{sentence}. This speaks of this case alone: other cases may differ."
+    if is_shown:
+        return f"{sentence}."
     if result.detectable is None or result.detectable >= 1:
         return f"{sentence}; so few cases can't show any."
     return f"{sentence}; this many cases can show {numbers.least_points(result.detectable)} or more."
