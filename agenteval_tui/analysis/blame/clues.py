@@ -30,19 +30,17 @@ _ENVIRONMENT = ("timeout", "connection", "rate_limit", "network", "server", "int
 def clues_of(transcript: Transcript, expectation: Expectation) -> tuple[Clue, ...]:
     """All clues in a conversation of one agent, in no order."""
     walk = _Walk(transcript, expectation)
-    gathered: list[Clue] = []
-    for clues in (
-        walk.out_of_order(),
-        walk.wrong_calls(),
-        walk.other_values(),
-        walk.failed_and_never_made(),
-        walk.errors(),
-        walk.repeated(),
-        walk.end(),
-    ):
-        gathered += clues
-    # The same call may be found in two ways.
-    return tuple(clue for number, clue in enumerate(gathered) if clue not in gathered[:number])
+    clues = [
+        *walk.out_of_order(),
+        *walk.wrong_calls(),
+        *walk.other_values(),
+        *walk.failed_and_never_made(),
+        *walk.errors(),
+        *walk.repeated(),
+        *walk.end(),
+    ]
+    # The same call may be found in two ways. A clue has a dict of fields, so that no set takes it.
+    return tuple(clue for number, clue in enumerate(clues) if clue not in clues[:number])
 
 
 class _Walk:

@@ -51,7 +51,7 @@ def clues_of_several(transcript: Transcript) -> tuple[Clue, ...]:
     if not turns:
         return ()
     request = messages[start].content if start >= 0 else ""
-    clues = [
+    return (
         *_lost(messages, turns, request),
         *_executions(messages, turns),
         *_seen_in_part(messages, turns),
@@ -59,8 +59,7 @@ def clues_of_several(transcript: Transcript) -> tuple[Clue, ...]:
         *_end(messages, turns),
         *_repeated(messages, turns),
         *_first_result(messages, turns),
-    ]
-    return tuple(clues)
+    )
 
 
 def _lost(messages: tuple[Message, ...], turns: list[int], request: str) -> Iterator[Clue]:

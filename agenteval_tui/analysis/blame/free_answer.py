@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
 
 from msgspec import Struct
 
@@ -188,11 +187,8 @@ def blame_of(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
             fix=f"agenteval why {row.id}{db_option(store.path)}",
         )
     results = store.results(row.id) if inputs.results is None else inputs.results
-    specs: dict[str, CriterionSpec] = {}
-    for content_hash in dict.fromkeys(result.criterion_hash for result in results if result.criterion_hash):
-        spec = known_spec(store, content_hash)
-        if spec is not None:
-            specs[content_hash] = spec
+    hashes = dict.fromkeys(result.criterion_hash for result in results if result.criterion_hash)
+    specs = {digest: spec for digest in hashes if (spec := known_spec(store, digest)) is not None}
     called_good = _called_good(store.labels([row.id]), results)
     repetitions = (inputs.repetitions or RepetitionReader(store)).of(row)
     return free_answer(row.id, transcript, results, specs, repetitions, called_good=called_good)
@@ -214,8 +210,8 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
     own = [repetition for repetition in of_agent if not programs.differ(repetition, row)]
     own_ids = {repetition.id for repetition in own}
     others = [repetition for repetition in rows if repetition.id not in own_ids]
-    divergence = divergence_among(store, row.id, own)
     # The own agent's runs tell most; those of other agents only where they don't part.
+    divergence = divergence_among(store, row.id, own)
     elsewhere = divergence.fork is None and bool(others)
     if elsewhere:
         divergence = divergence_among(store, row.id, [*own, *others])
@@ -284,18 +280,9 @@ def _unseen(transcript: Transcript, results: Sequence[CriterionResult], expectat
             yield Clue(ClueCode.OUT_OF_SIGHT, lost.answer, "agent", None, {**about, **_change_fields(lost)})
     if not needed and any(result.outcome is Outcome.FAILED for result in results):
         failed = min(expectation.wrong, default=None)
-        others = [
-            lost_from_sight for lost_from_sight in lost_before(transcript, failed) if lost_from_sight.answer is not None
-        ]
+        others = [lost for lost in lost_before(transcript, failed) if lost.answer is not None]
         if others:
-            lost = max(
-                others,
-                key=lambda lost_from_sight: (
-                    len(lost_from_sight.change.before),
-                    len(lost_from_sight.change.was),
-                    -lost_from_sight.request,
-                ),
-            )
+            lost = max(others, key=lambda lost: (len(lost.change.before), len(lost.change.was), -lost.request))
             yield Clue(ClueCode.SIGHT_CHANGED, lost.answer or 0, "agent", None, _change_fields(lost))
 
 
@@ -326,7 +313,7 @@ def _parted(run: str, transcript: Transcript, stored: Repetitions) -> Clue | Non
         "after_runs": branch.number,
         "after_passed": branch.passed,
     }
-    fault: Literal["agent", "environment"] = "environment" if branch.act.kind == "error" else "agent"
+    fault: Fault = "environment" if branch.act.kind == "error" else "agent"
     others = parting.node.passed - branch.passed, parting.node.number - branch.number
     by_chance = fisher_exact(branch.passed, branch.number, *others) > _CHANCE
     code = ClueCode.FEW_PARTED if by_chance else ClueCode.PARTED
