@@ -9,6 +9,7 @@ before in which the test was run.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -167,12 +168,28 @@ def _grouped(failures: Iterable[Failure]) -> dict[str, list[Failure]]:
 def _since(connection: Connection, signatures: Sequence[str]) -> dict[str, tuple[int, str, int | None]]:
     """The first run with each signature: its row number, id and start time."""
     oldest = stored.first_seen_in(connection, signatures)
+    runs = _runs(connection, oldest.values())
+    # A pruned run may be the first one that is noted.
+    return {signature: (run, *runs[run]) for signature, run in oldest.items() if run in runs}
+
+
+def _runs(connection: Connection, numbers: Iterable[int]) -> dict[int, tuple[str, int | None]]:
+    """The id and the start time of these runs, by row number."""
     rows = connection.execute(
         "SELECT id, uid, started_ms FROM runs WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(oldest.values())),),
+        (json.dumps(sorted(set(numbers))),),
     )
-    runs_by_id = {row[0]: (row[0], row[1], row[2]) for row in rows.fetchall()}
-    return {signature: runs_by_id[run] for signature, run in oldest.items() if run in runs_by_id}
+    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
+
+
+def _tests(connection: Connection, numbers: Iterable[int]) -> dict[int, tuple[TestKey, str]]:
+    """The key and the name of these tests, by row number."""
+    rows = connection.execute(
+        "SELECT t.id, s.key, t.test_id, t.name FROM tests t JOIN suites s ON s.id = t.suite"
+        " WHERE t.id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(set(numbers))),),
+    )
+    return {row[0]: ((row[1], row[2]), row[3]) for row in rows.fetchall()}
 
 
 class _Facts(Struct):
@@ -185,30 +202,21 @@ class _Facts(Struct):
 
     @classmethod
     def read(cls, connection: Connection, scope: Scope, failures: Sequence[Failure]) -> _Facts:
-        rows = connection.execute(
-            "SELECT id, uid, started_ms FROM runs WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted({failure.run for failure in failures})),),
-        )
-        runs = {row[0]: (row[1], row[2]) for row in rows.fetchall()}
-        rows = connection.execute(
-            "SELECT t.id, s.key, t.test_id, t.name FROM tests t JOIN suites s ON s.id = t.suite"
-            " WHERE t.id IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted({failure.test for failure in failures})),),
-        )
-        tests = {row[0]: ((row[1], row[2]), row[3]) for row in rows.fetchall()}
-        rows = connection.execute(
+        ended = connection.execute(
             "SELECT test, count(*) FROM runs WHERE id IN (SELECT value FROM json_each(?)) GROUP BY test",
             (json.dumps(list(scope.runs)),),
         )
-        return cls(runs, tests, dict(rows.fetchall()))
+        return cls(
+            _runs(connection, (failure.run for failure in failures)),
+            _tests(connection, (failure.test for failure in failures)),
+            dict(ended.fetchall()),
+        )
 
     def group(self, signature: str, failures: list[Failure], trend: Trend, failed: int, before: int) -> CauseGroup:
         failures = sorted(
             (failure for failure in failures if failure.run in self.runs), key=lambda failure: -failure.run
         )
-        counts: dict[int, int] = {}
-        for failure in failures:
-            counts[failure.test] = counts.get(failure.test, 0) + 1
+        counts = Counter(failure.test for failure in failures)
         tests = sorted(
             (test for test in counts if test in self.tests), key=lambda test: (-counts[test], self.tests[test])
         )
@@ -315,7 +323,7 @@ def _compared(
 ) -> Scope:
     """The scope with what each test is compared with."""
     runs = sorted(run for test_runs in by_test.values() for run in test_runs)
-    keys = store.read(lambda c: _keys(c, list(by_test)))
+    keys = {test: key for test, (key, _) in store.read(lambda c: _tests(c, by_test)).items()}
     based = set(baselines_of(store, keys.values()))
     base = store.read(lambda c: _numbers(c, baseline_runs(store, based))) if based else []
     # A baseline that is among these runs would be compared with itself.
@@ -334,15 +342,6 @@ def _compared(
     if before and previous:
         compared_with = "the baseline, or the execution before"
     return Scope(tuple(runs), tuple(sorted([*before, *previous])), words, compared_with, execution_id)
-
-
-def _keys(connection: Connection, tests: Sequence[int]) -> dict[int, TestKey]:
-    rows = connection.execute(
-        "SELECT t.id, s.key, t.test_id FROM tests t JOIN suites s ON s.id = t.suite"
-        " WHERE t.id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(tests)),),
-    )
-    return {row[0]: (row[1], row[2]) for row in rows.fetchall()}
 
 
 def _numbers(connection: Connection, run_ids: Sequence[str]) -> list[int]:
