@@ -74,27 +74,28 @@ from agenteval_tui.history.records import IMPORTED, is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.row_keys import ID, row_label
 
-Setups = Callable[[Mapping[TestKey, Sequence[Pair]]], Mapping[TestKey, tuple[SetupChange, ...]]]
+Case = tuple[str, str, str, str]
+"""Suite key, test id, variation, and what tells its row from others ("" without a dataset)."""
+RunsByCase = Mapping[Case, Sequence[ComparedRun]]
+RunLists = dict[Case, list[ComparedRun]]
+Rows = Mapping[str, Sequence[ComparedRun]]
+"""The runs of one side by what tells their row from others."""
+Results = Mapping[int, Sequence[ComparedCriterion]]
+"""What the criteria said, by the run's row number."""
+Variables = Mapping[int, Mapping[str, Any]]
+"""Of plans (by number): the variables of their runs."""
 Questions = Mapping[int, tuple[str, str]]
 """By plan: the beginning of the prompt, and the variables as JSON."""
+Setups = Callable[[Mapping[TestKey, Sequence[Pair]]], Mapping[TestKey, tuple[SetupChange, ...]]]
+MOST_RUNS = 20
+"""Runs of each side whose evidence is read: the first ones."""
+MOST_PAIRS = 50
+"""Pairs of runs that flipped which a test keeps, for attribution."""
 _NOT_ASKED = ("", "{}")
-Case = tuple[str, str, str, str]
-RunsByCase = Mapping[Case, Sequence[ComparedRun]]
 _DRAWS = 400_000  # of the bootstrap of what was measured, at most
 _MANY = 400
 """Cases from which on the normal distribution of the mean, and of flipped signs, is taken: drawing gives the same then,
 seconds later."""
-Rows = Mapping[str, Sequence[ComparedRun]]
-"""The runs of one side by what tells their row from others."""
-Variables = Mapping[int, Mapping[str, Any]]
-"""Of plans (by number): the variables of their runs."""
-MOST_RUNS = 20
-"""RunLists of each side whose evidence is read: the first ones."""
-RunLists = dict[Case, list[ComparedRun]]
-MOST_PAIRS = 50
-"""Pairs of runs that flipped which a test keeps, for attribution."""
-Results = Mapping[int, Sequence[ComparedCriterion]]
-"""What the criteria said, by the run's row number."""
 
 
 def compare(
@@ -137,7 +138,6 @@ def compare_runs(
     paired = (*a.moved, *paired_suites(a, b, questions))
     renamed = {pair.was: pair.now for pair in paired}
     sides: tuple[RunLists, RunLists] = (_by_case(a.runs, by_variation, renamed), _by_case(b.runs, by_variation, {}))
-    tests: list[TestChange] = []
     cases_of: dict[TestKey, list[Case]] = {}
     # The right side first: tests are shown in its order, and what only the left has comes behind.
     for case in (*sides[1], *sides[0]):
@@ -148,20 +148,19 @@ def compare_runs(
     pairs = {key: _first_pairs(cases, sides) for key, cases in cases_of.items()}
     # Of two agents, variations or versions it is known what was set up differently: that is what is compared.
     setup = setups(pairs) if setups is not None and by_variation and "version" not in (a.kind, b.kind) else {}
-    for key, cases in cases_of.items():
-        changed = setup.get(key, ())
-        tests.append(
-            _test_change(
-                key,
-                list(dict.fromkeys(cases)),
-                sides=sides,
-                results=(results_a, results_b),
-                quarantined=quarantined,
-                seed=seed,
-                variables=variables or {},
-                setup=changed,
-            )
+    tests = [
+        _test_change(
+            key,
+            list(dict.fromkeys(cases)),
+            sides=sides,
+            results=(results_a, results_b),
+            quarantined=quarantined,
+            seed=seed,
+            variables=variables or {},
+            setup=setup.get(key, ()),
         )
+        for key, cases in cases_of.items()
+    ]
     # Within a state what changed most comes first, then as the tests were run.
     ranked = sorted(tests, key=lambda change: (ORDER.index(change.state), -_weight(change)))
     checks = (_checks_not_made(a, results_a), _checks_not_made(b, results_b))
@@ -251,10 +250,8 @@ def _test_change(
     setup: tuple[SetupChange, ...],
 ) -> TestChange:
     both = [case for case in cases if case in sides[0] and case in sides[1]]
-    runs: list[list[ComparedRun]] = []
-    for side in sides:
-        # Rows that only one side has are not a change of the test; if no row is shared, all of them are shown.
-        runs.append([run for case in (both or cases) for run in side.get(case, ())])
+    # Rows that only one side has are not a change of the test; if no row is shared, all of them are shown.
+    runs = [[run for case in (both or cases) for run in side.get(case, ())] for side in sides]
     first = (runs[1] or runs[0])[0]
     # How often it passed is said of all its rows: a row that was edited until it fails is a new one.
     whole = [[run for case in cases for run in side.get(case, ())] for side in sides]
@@ -266,9 +263,7 @@ def _test_change(
     rows = _rows_of_test(cases, sides, variables) if any(case[3] for case in cases) else ()
     judged = any(change.kind in JUDGING for change in setup)
     state = _state(tallies, difference, mean(scores), criteria, rows, judged)
-    flipped: tuple[tuple[str, str], ...] = ()
-    if state in ("worse", "better", "mixed"):
-        flipped = _flipped(both, sides, worse=state != "better")
+    flipped = _flipped(both, sides, worse=state != "better") if state in ("worse", "better", "mixed") else ()
     return TestChange(
         suite_key=key[0],
         suite=first.suite_name,
@@ -579,13 +574,12 @@ def paired_suites(a: Side, b: Side, questions: Questions | None = None) -> tuple
 
 def unpaired_imports(a: Side, b: Side) -> tuple[dict[str, list[ComparedRun]], dict[str, list[ComparedRun]]]:
     """By key, the runs of each side's imports of files that the other side has not got."""
-    sides: list[dict[str, list[ComparedRun]]] = [{}, {}]
-    for number, (side, other) in enumerate(((a, b), (b, a))):
-        keys = {run.suite_key for run in other.runs}
-        for run in side.runs:
-            if is_imported(run.suite_key) and run.suite_key not in keys:
-                sides[number].setdefault(run.suite_key, []).append(run)
-    return sides[0], sides[1]
+    keys_a, keys_b = ({run.suite_key for run in side.runs} for side in (a, b))
+    lacking_a, lacking_b = (set(filter(is_imported, keys)) for keys in (keys_b - keys_a, keys_a - keys_b))
+    return (
+        grouped((run.suite_key, run) for run in a.runs if run.suite_key in lacking_b),
+        grouped((run.suite_key, run) for run in b.runs if run.suite_key in lacking_a),
+    )
 
 
 def _rank(was: Sequence[ComparedRun], now: Sequence[ComparedRun], questions: Questions) -> int:

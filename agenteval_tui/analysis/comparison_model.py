@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -343,9 +344,7 @@ class Comparison(Struct, frozen=True):
 
     def counts(self) -> dict[State, int]:
         """How many tests are in each state; states without any are left out."""
-        numbers: dict[State, int] = {}
-        for test in self.tests:
-            numbers[test.state] = numbers.get(test.state, 0) + 1
+        numbers = Counter(test.state for test in self.tests)
         return {state: numbers[state] for state in ORDER if state in numbers}
 
 
