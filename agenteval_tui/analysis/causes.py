@@ -169,7 +169,6 @@ def _since(connection: Connection, signatures: Sequence[str]) -> dict[str, tuple
     """The first run with each signature: its row number, id and start time."""
     oldest = stored.first_seen_in(connection, signatures)
     runs = _runs(connection, oldest.values())
-    # A pruned run may be the first one that is noted.
     return {signature: (run, *runs[run]) for signature, run in oldest.items() if run in runs}
 
 
