@@ -17,6 +17,7 @@ from agenteval_tui.runs.judge_labels import JudgeLabels
 
 def opinion(run_id: str, criterion: str, *, rating: int | None, passed: bool | None, comment: str, who: str) -> Label:
     """A person's label that is not in the history yet; `criterion` (a name) "": of the run as a whole."""
+    # Screens make theirs here: in the app `Label` is the widget that reads markup, and its name is barred.
     return Label(run_id, rating, criterion, comment, who, passed=passed)
 
 
