@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct, field
 
@@ -66,9 +66,45 @@ def rank(condition: Condition, good: int, bad: int) -> tuple[float, float, float
 class Pool:
     """Conditions that are either true or false of a run: it has a text, a tool, a value."""
 
-    def __init__(self, most: int = 12) -> None:
+    def __init__(self, examples: Examples, most: int = 12) -> None:
+        self.examples = examples
         self.conditions: list[Condition] = []
         self.most = most
+
+    def add(
+        self,
+        title: str,
+        metric: Mapping[str, Any],
+        cost: float,
+        *,
+        passes: int | None = None,
+        margin: float = 1.0,
+        source: int = -1,
+        prototype: str = TEXT,
+        extraction: Mapping[str, Any] | None = None,
+        whole: bool = False,
+        about: str = "",
+    ) -> None:
+        """Add the condition that a metric passes. `passes`: the runs that pass it; None: they are graded."""
+        extraction = extraction or {}
+        if passes is None:
+            spec = CriterionSpec("", prototype, {**extraction, "metrics": [metric]})
+            passes, _ = graded(self.examples, spec)
+        self.conditions.append(
+            Condition(
+                title,
+                metric,
+                passes,
+                cost,
+                self,
+                margin,
+                source=source,
+                prototype=prototype,
+                extraction=extraction,
+                whole=whole,
+                about=about,
+            )
+        )
 
     def fit(self, good: int, bad: int) -> Sequence[Condition]:
         """The conditions that were made from at least one of these runs, best first."""
@@ -129,11 +165,12 @@ class Measure:
         ordered = sorted(counts)
         gains = [counts[value][0] - counts[value][1] for value in ordered]
         bounds = [self._from(ordered, gains), self._up_to(ordered, gains)]
-        most = max((bound[0] for bound in bounds if bound is not None), default=-math.inf)
+        most = max((bound.gained for bound in bounds if bound is not None), default=-math.inf)
         between = self._between(ordered, gains)
-        if between is not None and between[0] > most:
+        # Two bounds say more than one, and so cost more: they must agree with more labels.
+        if between is not None and between.gained > most:
             bounds.append(between)
-        conditions = (self._condition(bound[1], bound[2], bound[3], bound[4]) for bound in bounds if bound is not None)
+        conditions = (self._condition(bound) for bound in bounds if bound is not None)
         return sorted(
             (condition for condition in conditions if condition is not None),
             key=lambda condition: rank(condition, good, bad),
@@ -147,9 +184,9 @@ class Measure:
             total += gains[place]
             below, above = ordered[place - 1], ordered[place]
             margin = _margin(ordered, below, above)
-            if best is None or (total, margin) > (best[0], best[4]):
+            if best is None or (total, margin) > (best.gained, best.margin):
                 least = 1.0 if self.step and below == 0 else _round_between(below, above, self.step)
-                best = (total, least, None, 0.0, margin)
+                best = _Bound(total, least, None, margin)
         return best
 
     def _up_to(self, ordered: Sequence[float], gains: Sequence[int]) -> _Bound | None:
@@ -159,9 +196,9 @@ class Measure:
             total += gains[place]
             below, above = ordered[place], ordered[place + 1]
             margin = _margin(ordered, below, above)
-            if best is None or (total, margin) > (best[0], best[4]):
+            if best is None or (total, margin) > (best.gained, best.margin):
                 most = 0.0 if self.step and below == 0 else _round_between(above, below, self.step)
-                best = (total, None, most, 0.0, margin)
+                best = _Bound(total, None, most, margin)
         return best
 
     def _between(self, ordered: Sequence[float], gains: Sequence[int]) -> _Bound | None:
@@ -179,9 +216,9 @@ class Measure:
         below, least, most, above = ordered[first - 1], ordered[first], ordered[last], ordered[last + 1]
         margin = min(_margin(ordered, below, least), _margin(ordered, most, above))
         if least == most and self.step:
-            return (total, least, most, 2.0, margin)
+            return _Bound(total, least, most, margin, more_cost=2.0)
         left, right = _round_between(below, least, self.step), _round_between(above, most, self.step)
-        return (total, left, right, 3.0, margin)
+        return _Bound(total, left, right, margin, more_cost=3.0)
 
     def _shared(self, least: float, most: float) -> Sequence[Condition]:
         """What good runs share: bounds with room beyond what was seen."""
@@ -189,30 +226,32 @@ class Measure:
         if self.slack or least != most:
             lower = _round_down(least * (1 - self.slack), self.step)
             upper = _round_up(most * (1 + self.slack), self.step)
-        conditions = [self._condition(None, upper, 0.0, 0.5)]
+        bounds = [_Bound(0, None, upper, 0.5)]
         if least > 0:
-            conditions.append(self._condition(lower if self.slack else min(lower, 1), None, 0.0, 0.5))
+            bounds.append(_Bound(0, lower if self.slack else min(lower, 1), None, 0.5))
             if least == most and self.step and not self.slack:
-                conditions.insert(0, self._condition(least, most, 0.0, 1.0))
-        return [condition for condition in conditions if condition is not None]
+                bounds.insert(0, _Bound(0, least, most, 1.0))
+        return [condition for condition in map(self._condition, bounds) if condition is not None]
 
-    def _condition(self, least: float | None, most: float | None, more: float, margin: float) -> Condition | None:
+    def _condition(self, bound: _Bound) -> Condition | None:
+        least, most = bound.least, bound.most
         worded = self.say(_number(least), _number(most))
         if worded is None:
             return None
-        passes = 0
-        for number, value in enumerate(self.values):
-            if value is not None and (least is None or value >= least) and (most is None or value <= most):
-                passes |= 1 << number
+        passes = sum(
+            1 << number
+            for number, value in enumerate(self.values)
+            if value is not None and (least is None or value >= least) and (most is None or value <= most)
+        )
         plain = (least == 1 and most is None) or most == 0
-        cost = self.cost + more + (0.0 if plain else 1.5)
+        title, metric = worded
         return Condition(
-            worded[0],
-            worded[1],
+            title,
+            metric,
             passes,
-            cost,
+            self.cost + bound.more_cost + (0.0 if plain else 1.5),
             self,
-            margin,
+            bound.margin,
             prototype=self.prototype,
             extraction=self.extraction,
             whole=self.whole,
@@ -220,8 +259,15 @@ class Measure:
         )
 
 
-_Bound = tuple[int, float | None, float | None, float, float]
-"""What is gained, least, most, what it costs beyond a bound, margin."""
+class _Bound(NamedTuple):
+    """A lower bound, an upper bound, or both. `gained`: labels that agree, less those that don't. `more_cost`: bits
+    beyond those of a single bound."""
+
+    gained: int
+    least: float | None
+    most: float | None
+    margin: float
+    more_cost: float = 0.0
 
 
 def _margin(ordered: Sequence[float], below: float, above: float) -> float:
@@ -275,12 +321,6 @@ def graded(examples: Examples, spec: CriterionSpec) -> tuple[int, int]:
         elif outcome is Outcome.FAILED:
             failed |= 1 << number
     return passed, failed
-
-
-def passing(examples: Examples, metric: Mapping[str, Any], prototype: str, extraction: Mapping[str, Any]) -> int:
-    """The runs that pass one metric."""
-    config = {**extraction, "metrics": [metric]}
-    return graded(examples, CriterionSpec("", prototype, config))[0]
 
 
 def bits(count: int) -> float:

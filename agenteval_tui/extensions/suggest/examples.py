@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
 from agenteval_tui.transcripts.model import Transcript
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Example(Struct, frozen=True):
@@ -62,6 +64,14 @@ class Examples:
     def runs(self, mask: int) -> tuple[str, ...]:
         """The ids of these runs."""
         return tuple(self.given[number].run for number in numbers(mask))
+
+
+def runs_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
+    """The set of runs that have each key, out of pairs of a key and a run's place."""
+    masks: dict[K, int] = {}
+    for key, number in pairs:
+        masks[key] = masks.get(key, 0) | 1 << number
+    return masks
 
 
 def numbers(mask: int) -> Iterator[int]:

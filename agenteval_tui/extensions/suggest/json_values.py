@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from agenteval_tui.core.phrasing import shown
-from agenteval_tui.extensions.suggest.conditions import JSON, Condition, Family, Measure, Pool, Say, bits, passing
-from agenteval_tui.extensions.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.conditions import JSON, Family, Measure, Pool, Say, bits
+from agenteval_tui.extensions.suggest.examples import Examples, numbers, runs_by_key
 from agenteval_tui.extensions.suggest.texts import literally
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
 from agenteval_tui.grading.extractors.json_response import JsonResponse
@@ -99,30 +99,23 @@ def _schema(least: str, most: str, words: str) -> Say:
 
 def _keys(examples: Examples, documents: list[Any]) -> Family:
     """Keys that good answers have."""
-    pool = Pool()
-    masks: dict[str, int] = {}
-    for number in numbers(examples.good):
-        document = documents[number]
-        for key in document if isinstance(document, dict) else ():
-            masks[key] = masks.get(key, 0) | 1 << number
+    pool = Pool(examples)
+    objects = ((number, documents[number]) for number in numbers(examples.good))
+    masks = runs_by_key((key, number) for number, data in objects if isinstance(data, dict) for key in data)
     shared = [key for key, mask in sorted(masks.items()) if not examples.good & ~mask and key]
     choices = [([key], mask) for key, mask in sorted(masks.items())[:40] if key and "." not in key]
     if len(shared) > 1 and not any("." in key for key in shared):
         choices.append((shared, examples.good))
     for keys, mask in choices:
         metric = {"type": "Json", "required_keys": keys}
-        passes = passing(examples, metric, JSON, {})
-        title = f"JSON with {', '.join(keys)}"
         cost = 1.0 + bits(len(masks)) + 0.5 * len(keys)
-        pool.conditions.append(
-            Condition(title, metric, passes, cost, pool, source=mask, prototype=JSON, about="json keys")
-        )
+        pool.add(f"JSON with {', '.join(keys)}", metric, cost, source=mask, prototype=JSON, about="json keys")
     return pool
 
 
 def _values(examples: Examples, leaves: list[dict[str, Any]], paths: list[str], cost: float) -> Family:
     """Values at paths."""
-    pool = Pool()
+    pool = Pool(examples)
     for path in paths:
         by_value: dict[str, tuple[Any, int]] = {}
         for number in numbers(examples.good):
@@ -136,20 +129,13 @@ def _values(examples: Examples, leaves: list[dict[str, Any]], paths: list[str], 
                 metric = {"type": "TextMatch", "equals": literally(value)}
             else:
                 metric = {"type": "Json", "equals": value}
-            extraction = {"extract_path": path}
-            passes = passing(examples, metric, JSON, extraction)
-            title = f"{path} is {shown(value, 40)}"
-            pool.conditions.append(
-                Condition(
-                    title,
-                    metric,
-                    passes,
-                    cost,
-                    pool,
-                    source=mask,
-                    prototype=JSON,
-                    extraction=extraction,
-                    about=f"json {path}",
-                )
+            pool.add(
+                f"{path} is {shown(value, 40)}",
+                metric,
+                cost,
+                source=mask,
+                prototype=JSON,
+                extraction={"extract_path": path},
+                about=f"json {path}",
             )
     return pool

@@ -17,7 +17,7 @@ import regex
 from pydantic import ValidationError
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.extensions.suggest.conditions import Condition, Family, Measure, Pool, Say, Worded, bits, graded
+from agenteval_tui.extensions.suggest.conditions import Family, Measure, Pool, Say, Worded, bits, graded
 from agenteval_tui.extensions.suggest.examples import Examples
 from agenteval_tui.extensions.suggest.texts import counter, escaped
 from agenteval_tui.grading import registry
@@ -139,7 +139,7 @@ def metric_families(examples: Examples, *, spent: bool = True) -> list[Family]:
     """The bounds of every metric that asks no model, and the metrics that check something without any property.
     `spent`: with those of what a run took (time, money, tokens)."""
     families: list[Family] = []
-    bare = Pool()
+    bare = Pool(examples)
     names = registry.metric_names()
     cost = bits(len(names))
     for name in names:
@@ -150,7 +150,7 @@ def metric_families(examples: Examples, *, spent: bool = True) -> list[Family]:
         if kind.asks is not None or name == "Python" or (_is_spent(name, kind) and not spent):
             continue
         families += _bounds(examples, name, kind, cost)
-        bare.conditions += _bare(examples, name, cost, bare)
+        _add_bare(bare, name, cost)
     return [*families, bare]
 
 
@@ -226,8 +226,9 @@ def _measure(examples: Examples, name: str, kind: type[Metric], field: str) -> l
     return None
 
 
-def _bare(examples: Examples, name: str, cost: float, family: Family) -> Iterator[Condition]:
-    """The metric without properties, where that checks something."""
+def _add_bare(pool: Pool, name: str, cost: float) -> None:
+    """Add the metric without properties, where that checks something."""
+    examples = pool.examples
     for prototype, where in (("TextResponse", ""), ("JsonResponse", " in a code block or as a whole")):
         if prototype == "JsonResponse" and name != "Json":
             continue
@@ -239,4 +240,4 @@ def _bare(examples: Examples, name: str, cost: float, family: Family) -> Iterato
         if passed and (failed or not examples.bad):
             title = f"is JSON{where}" if name == "Json" else f"passes {name}"
             more = 0.0 if name == "Json" else 3.0
-            yield Condition(title, {"type": name}, passed, cost + more, family, prototype=prototype, about=name)
+            pool.add(title, {"type": name}, cost + more, passes=passed, prototype=prototype, about=name)

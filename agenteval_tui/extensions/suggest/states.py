@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from agenteval_tui.core.phrasing import shown
-from agenteval_tui.extensions.suggest.conditions import Condition, Family, Pool, bits, passing
+from agenteval_tui.extensions.suggest.conditions import Family, Pool, bits
 from agenteval_tui.extensions.suggest.examples import Examples, numbers
 from agenteval_tui.extensions.suggest.texts import literally
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
@@ -32,24 +32,18 @@ def state_families(examples: Examples) -> list[Family]:
 
 
 def _family(examples: Examples, name: str, cost: float) -> Family:
-    pool = Pool()
+    pool = Pool(examples)
     moments: tuple[Moment, ...] = ("change", "after")
     for moment in moments:
         for title, metric, source, more in _metrics(examples, name, moment):
-            extraction = {"probe": name} if moment == "after" else {"probe": name, "of": moment}
-            passes = passing(examples, metric, STATE, extraction)
-            pool.conditions.append(
-                Condition(
-                    title,
-                    metric,
-                    passes,
-                    cost + more,
-                    pool,
-                    source=source,
-                    prototype=STATE,
-                    extraction=extraction,
-                    about=f"state {name} {moment}",
-                )
+            pool.add(
+                title,
+                metric,
+                cost + more,
+                source=source,
+                prototype=STATE,
+                extraction={"probe": name} if moment == "after" else {"probe": name, "of": moment},
+                about=f"state {name} {moment}",
             )
     return pool
 

@@ -11,17 +11,8 @@ import regex
 
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import quoted
-from agenteval_tui.extensions.suggest.conditions import (
-    Condition,
-    Family,
-    Measure,
-    Pool,
-    Say,
-    agreed,
-    bits,
-    passing,
-)
-from agenteval_tui.extensions.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.conditions import Family, Measure, Pool, Say, agreed, bits
+from agenteval_tui.extensions.suggest.examples import Examples, numbers, runs_by_key
 from agenteval_tui.grading.placeholders import text_of
 
 _READ = 20_000
@@ -63,13 +54,13 @@ class _Texts:
         good, bad = examples.good, examples.bad
         pieces = self._pieces()
         cost = bits(len(pieces))
-        present, unwanted = Pool(40), Pool(40)
+        present, unwanted = Pool(examples, 40), Pool(examples, 40)
         if not bad:
-            self._shared(pieces, present)
+            self._add_shared(present, pieces)
         for text, mask in self._best(pieces, good, bad) if bad else ():
-            present.conditions += self._contains(text, mask, cost + self._cost(text), present)
+            self._add_contains(present, text, mask, cost + self._cost(text))
         for text, mask in self._best(pieces, bad, good) if bad else ():
-            unwanted.conditions += self._lacks(text, mask, cost + 0.5 + self._cost(text), unwanted)
+            self._add_lacks(unwanted, text, mask, cost + 0.5 + self._cost(text))
         yield present
         yield unwanted
         yield self._variables()
@@ -113,15 +104,10 @@ class _Texts:
         labelled = [(number, self.texts[number]) for number in numbers(self.examples.labelled)]
         tokens = {number: _tokens(text) for number, text in labelled}
         words = max(1, min(_PHRASE, _PIECES // max(1, sum(map(len, tokens.values())))))
-        masks: dict[str, int] = {}
-        for number, text in labelled:
-            lower = text.lower()
-            # The places of words are those of `text`, and a letter such as `İ` is longer in lower case.
-            if len(lower) != len(text):
-                continue
-            for piece in set(_phrases(lower, tokens[number], words)):
-                masks[piece] = masks.get(piece, 0) | 1 << number
-        return masks
+        lower = [(number, text.lower()) for number, text in labelled]
+        # The places of words are those of the text, and a letter such as `İ` is longer in lower case.
+        same = [(number, text) for number, text in lower if len(text) == len(self.texts[number])]
+        return runs_by_key((piece, number) for number, text in same for piece in _phrases(text, tokens[number], words))
 
     def _best(self, pieces: Mapping[str, int], inside: int, outside: int) -> list[tuple[str, int]]:
         """The texts that part the runs best; of those in the same runs the cheapest."""
@@ -140,7 +126,7 @@ class _Texts:
             best += [(text, mask) for text in texts[:most]]
         return best[:_KEPT]
 
-    def _shared(self, pieces: Mapping[str, int], family: Pool) -> None:
+    def _add_shared(self, pool: Pool, pieces: Mapping[str, int]) -> None:
         """Without a bad run: what all good answers say, first what the agent was told (the longest piece of it), then
         what has a number in it. Of a single answer only these: everything else in it may be chance."""
         good = self.examples.good
@@ -158,7 +144,7 @@ class _Texts:
                 ((-2 * (is_known and data) - (is_known or data), -words if is_known or not few else words, text), text)
             )
         for place, (_, text) in enumerate(sorted(ranked)[:40]):
-            family.conditions += self._contains(text, pieces[text], 4.0 + place / 10, family)
+            self._add_contains(pool, text, pieces[text], 4.0 + place / 10)
 
     def _written(self, text: str) -> set[str]:
         """How a text is written in the runs, with its capitals."""
@@ -169,36 +155,34 @@ class _Texts:
                 spellings.add(self.examples.answers[number][at : at + len(text)])
         return spellings or {text}
 
-    def _contains(self, text: str, mask: int, cost: float, family: Family) -> Iterator[Condition]:
+    def _add_contains(self, pool: Pool, text: str, mask: int, cost: float) -> None:
         written = self._written(text)
         inside = self.examples.mask_of_texts(text)
-        title = f"says {quoted(min(written))}"
-        if inside & self.examples.labelled == mask:
-            if len(written) == 1:
-                metric = {"type": "TextMatch", "contains": literally(min(written))}
-                passes = self.examples.mask(lambda example: min(written) in example.transcript.final_output)
-            else:
-                metric, passes = {"type": "TextMatch", "contains_ignore_case": literally(text)}, inside
-        else:
+        passes: int | None = None
+        if inside & self.examples.labelled != mask:
             metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/iu"}
-            passes = passing(self.examples, metric, "TextResponse", {})
-        yield Condition(title, metric, passes, cost, family, source=mask & self.examples.good, about="texts")
+        elif len(written) == 1:
+            metric = {"type": "TextMatch", "contains": literally(min(written))}
+            passes = self.examples.mask(lambda example: min(written) in example.transcript.final_output)
+        else:
+            metric, passes = {"type": "TextMatch", "contains_ignore_case": literally(text)}, inside
+        source = mask & self.examples.good
+        pool.add(f"says {quoted(min(written))}", metric, cost, passes=passes, source=source, about="texts")
 
-    def _lacks(self, text: str, mask: int, cost: float, family: Family) -> Iterator[Condition]:
+    def _add_lacks(self, pool: Pool, text: str, mask: int, cost: float) -> None:
         written = self._written(text)
         inside = self.examples.mask_of_texts(text)
+        metric: dict[str, Any] = {"type": "Regex", "pattern": f"/{_bounded(text)}/iu", "not": True}
+        passes: int | None = None
         if inside & self.examples.labelled == mask and len(written) == 1:
-            metric: dict[str, Any] = {"type": "TextMatch", "not_contains_any": [literally(min(written))]}
+            metric = {"type": "TextMatch", "not_contains_any": [literally(min(written))]}
             passes = self.examples.mask(lambda example: min(written) not in example.transcript.final_output)
-        else:
-            metric = {"type": "Regex", "pattern": f"/{_bounded(text)}/iu", "not": True}
-            passes = passing(self.examples, metric, "TextResponse", {})
-        title = f"does not say {quoted(min(written))}"
-        yield Condition(title, metric, passes, cost, family, source=mask & self.examples.bad, about="texts")
+        source = mask & self.examples.bad
+        pool.add(f"does not say {quoted(min(written))}", metric, cost, passes=passes, source=source, about="texts")
 
     def _variables(self) -> Family:
         """Values of the row: what is asked for differs from row to row, and the criterion follows."""
-        pool = Pool()
+        pool = Pool(self.examples)
         names = sorted({name for example in self.examples.given for name in example.variables})
         for name in names:
             values = [example.variables.get(name) for example in self.examples.given]
@@ -210,14 +194,12 @@ class _Texts:
                 ({"type": "TextMatch", "not_contains_any": [f"{{{{{name}}}}}"]}, f"does not say the row's {name}"),
                 ({"type": "TextMatch", "equals": f"{{{{{name}}}}}"}, f"is the row's {name}"),
             ):
-                passes = passing(self.examples, metric, "TextResponse", {})
-                cost = 2.0 + bits(len(names))
-                pool.conditions.append(Condition(title, metric, passes, cost, pool, about="row"))
+                pool.add(title, metric, 2.0 + bits(len(names)), about="row")
         return pool
 
     def _patterns(self, good: int, bad: int) -> Family:
         """Texts whose numbers, ids and dates differ from run to run, as regular expressions."""
-        pool = Pool()
+        pool = Pool(self.examples)
         masks: dict[str, int] = {}
         literal: dict[str, set[str]] = {}
         for number in numbers(self.examples.labelled):
@@ -241,15 +223,13 @@ class _Texts:
                 metric: dict[str, Any] = {"type": "Regex", "pattern": f"/{pattern}/u"}
                 if unwanted:
                     metric["not"] = True
-                passes = passing(self.examples, metric, "TextResponse", {})
                 title = f"{'lacks' if unwanted else 'has'} a text like {quoted(min(literal[pattern]))}"
-                price = cost + 1.5 * pattern.count(" ")
-                pool.conditions.append(Condition(title, metric, passes, price, pool, source=mask, about="texts"))
+                pool.add(title, metric, cost + 1.5 * pattern.count(" "), source=mask, about="texts")
         return pool
 
     def _edges(self) -> Family:
         """How answers begin and end."""
-        pool = Pool()
+        pool = Pool(self.examples)
         begins: dict[str, int] = {}
         ends: dict[str, int] = {}
         around: dict[tuple[str, str], int] = {}
@@ -279,41 +259,29 @@ class _Texts:
             )
             for text, mask in ranked[:30]:
                 metric = {"type": "TextMatch", name: literally(text)}
-                passes = passing(self.examples, metric, "TextResponse", {})
                 price = cost + 0.5 * text.count(" ") - (1.0 if len(text) == 1 and not text.isalnum() else 0.0)
-                title = f"{verb} {quoted(text)}"
-                source = _plain(mask, text)
-                pool.conditions.append(Condition(title, metric, passes, price, pool, source=source, about=name))
+                pool.add(f"{verb} {quoted(text)}", metric, price, source=_plain(mask, text), about=name)
         for (first, last), mask in sorted(around.items()):
             cost = 6.0 if first == last or first + last in _PAIRS else 10.0
             metric = {"type": "Regex", "pattern": f"/\\A\\s*{escaped(first)}[\\s\\S]*{escaped(last)}\\s*$/"}
-            passes = passing(self.examples, metric, "TextResponse", {})
             title = f"is wrapped in {quoted(first)} and {quoted(last)}"
-            pool.conditions.append(
-                Condition(title, metric, passes, cost, pool, source=_plain(mask, first), about="edges")
-            )
+            pool.add(title, metric, cost, source=_plain(mask, first), about="edges")
         return pool
 
     def _whole(self) -> Family:
         """Answers that are a word or two."""
-        pool = Pool()
-        answers: dict[str, int] = {}
-        for number in numbers(self.examples.good):
-            text = self.examples.answers[number]
-            if 0 < len(text) <= _SHORT_ANSWER and text == text.strip():
-                answers[text] = answers.get(text, 0) | 1 << number
+        pool = Pool(self.examples)
+        good = ((self.examples.answers[number], number) for number in numbers(self.examples.good))
+        answers = runs_by_key(pair for pair in good if 0 < len(pair[0]) <= _SHORT_ANSWER and pair[0] == pair[0].strip())
         for text, mask in sorted(answers.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:8]:
             metric: dict[str, Any] = {"type": "TextMatch", "equals": literally(text)}
-            passes = passing(self.examples, metric, "TextResponse", {})
             cost = 3.0 + bits(len(answers)) + 1.5 * text.count(" ")
-            pool.conditions.append(Condition(f"is {quoted(text)}", metric, passes, cost, pool, source=mask))
+            pool.add(f"is {quoted(text)}", metric, cost, source=mask)
         if 1 < len(answers) <= 5:
             texts = sorted(answers)
             metric = {"type": "Regex", "pattern": f"/\\A(?:{'|'.join(map(escaped, texts))})\\s*$/"}
-            passes = passing(self.examples, metric, "TextResponse", {})
             title = f"is one of {', '.join(quoted(text, 20) for text in texts)}"
-            cost = 4.0 + sum(2.0 + 1.5 * text.count(" ") for text in texts)
-            pool.conditions.append(Condition(title, metric, passes, cost, pool))
+            pool.add(title, metric, 4.0 + sum(2.0 + 1.5 * text.count(" ") for text in texts))
         return pool
 
 
@@ -409,14 +377,17 @@ def _word_counts(examples: Examples) -> Iterator[Family]:
 
 def _paragraphs(examples: Examples) -> Family:
     """With which word a paragraph begins."""
-    pool = Pool()
-    masks: dict[tuple[int, str], int] = {}
-    for number in numbers(examples.labelled):
-        for place, part in enumerate(regex.split(r"\n[ \t]*\n\s*", examples.answers[number][:_READ].strip())[:8]):
-            match = _TOKEN.search(part[:100])
-            if match is not None:
-                key = place, match[0].lower()
-                masks[key] = masks.get(key, 0) | 1 << number
+    pool = Pool(examples)
+    paragraphs = (
+        (place, part, number)
+        for number in numbers(examples.labelled)
+        for place, part in enumerate(regex.split(r"\n[ \t]*\n\s*", examples.answers[number][:_READ].strip())[:8])
+    )
+    masks = runs_by_key(
+        ((place, match[0].lower()), number)
+        for place, part, number in paragraphs
+        if (match := _TOKEN.search(part[:100])) is not None
+    )
     cost = bits(len(masks)) + 4.0
     shared = ((key, mask) for key, mask in masks.items() if mask & examples.good)
     ranked = sorted(shared, key=lambda entry: (-agreed(entry[1], examples.good, examples.bad), entry[0]))
@@ -424,8 +395,7 @@ def _paragraphs(examples: Examples) -> Family:
         before = f"(?>[\\s\\S]*?\\n[ \\t]*\\n\\s*){{{place}}}" if place else "\\s*"
         metric = {"type": "Regex", "pattern": f"/\\A{before}[^\\p{{L}}\\p{{N}}]{{0,9}}{_bounded(word)}/i"}
         title = f"{f'paragraph {place + 1} ' if place else ''}begins with the word {quoted(word)}"
-        passes = passing(examples, metric, "TextResponse", {})
-        pool.conditions.append(Condition(title, metric, passes, cost, pool, source=mask, about="paragraphs"))
+        pool.add(title, metric, cost, source=mask, about="paragraphs")
     return pool
 
 

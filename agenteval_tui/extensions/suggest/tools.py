@@ -11,8 +11,8 @@ import regex
 
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.core.phrasing import shown
-from agenteval_tui.extensions.suggest.conditions import TOOLS, Condition, Family, Measure, Pool, Say, bits, passing
-from agenteval_tui.extensions.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.conditions import TOOLS, Family, Measure, Pool, Say, bits
+from agenteval_tui.extensions.suggest.examples import Examples, numbers, runs_by_key
 from agenteval_tui.extensions.suggest.texts import escaped, times_in_words
 from agenteval_tui.grading.criterion_templates import expected_argument
 from agenteval_tui.grading.placeholders import text_of
@@ -32,10 +32,8 @@ _DIGITS = re.compile(r"\d+")
 def tool_families(examples: Examples) -> list[Family]:
     """All families of tool calls."""
     calls = [example.transcript.tool_calls for example in examples.given]
-    masks: dict[str, int] = {}
-    for number in numbers(examples.labelled):
-        for name in {call.name for call in calls[number] if call.name}:
-            masks[name] = masks.get(name, 0) | 1 << number
+    labelled = ((number, calls[number]) for number in numbers(examples.labelled))
+    masks = runs_by_key((call.name, number) for number, run_calls in labelled for call in run_calls if call.name)
     names = sorted(masks, key=lambda name: (-masks[name].bit_count(), name))[:_TOOLS]
     if not names:
         return []
@@ -95,7 +93,7 @@ def _check(name: str, arguments: Mapping[str, Any], *, others: bool = True, **mo
 
 def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
     """Values of arguments, and matchers made from these values."""
-    pool = Pool(20)
+    pool = Pool(examples, 20)
     tried: dict[str, tuple[str, dict[str, Any], float, int, str]] = {}
     for name in names:
         by_run = {
@@ -121,10 +119,7 @@ def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
                     canonical_json(metric), (sentence, metric, price + more + 1.5 * len(extra), source, f"tool {name}")
                 )
     for sentence, metric, price, source, about in list(tried.values())[:_MANY]:
-        passes = passing(examples, metric, TOOLS, {})
-        pool.conditions.append(
-            Condition(sentence, metric, passes, price, pool, source=source, prototype=TOOLS, whole=True, about=about)
-        )
+        pool.add(sentence, metric, price, source=source, prototype=TOOLS, whole=True, about=about)
     return pool
 
 
@@ -146,27 +141,27 @@ def _of_tool(
     examples: Examples, by_run: Mapping[int, Sequence[ToolCall]], listed: Sequence[str]
 ) -> Iterator[_Expected]:
     """What calls of a tool may be expected to have."""
-    whole: dict[str, int] = {}
-    for number, run_calls in by_run.items():
-        for call in run_calls:
-            if isinstance(call.arguments, dict):
-                key = canonical_json(call.arguments)
-                whole[key] = whole.get(key, 0) | 1 << number
+    objects = [
+        (call.arguments, number)
+        for number, run_calls in by_run.items()
+        for call in run_calls
+        if isinstance(call.arguments, dict)
+    ]
+    whole = runs_by_key((canonical_json(arguments), number) for arguments, number in objects)
     # With a single argument, its values below say the same.
     if len(listed) > 1:
         for key, mask in sorted(whole.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
-            arguments = {argument: expected_argument(value) for argument, value in json.loads(key).items()}
-            yield shown(json.loads(key), 60), arguments, 1.0 + len(arguments), mask, True
+            expected = {argument: expected_argument(value) for argument, value in json.loads(key).items()}
+            yield shown(json.loads(key), 60), expected, 1.0 + len(expected), mask, True
     for argument in listed:
         values: dict[str, tuple[Any, int]] = {}
         mask = 0
-        for number, run_calls in by_run.items():
-            for call in run_calls:
-                if isinstance(call.arguments, dict) and argument in call.arguments:
-                    value = call.arguments[argument]
-                    key = canonical_json(value)
-                    values[key] = value, values.get(key, (None, 0))[1] | 1 << number
-                    mask |= 1 << number
+        for arguments, number in objects:
+            if argument in arguments:
+                value = arguments[argument]
+                key = canonical_json(value)
+                values[key] = value, values.get(key, (None, 0))[1] | 1 << number
+                mask |= 1 << number
         ordered = sorted(values.values(), key=lambda entry: (-entry[1].bit_count(), canonical_json(entry[0])))
         for value, source in ordered[:_VALUES]:
             yield f"{argument} = {shown(value, 40)}", {argument: expected_argument(value)}, 0.0, source, False
@@ -180,10 +175,8 @@ def _of_tool(
             yield from _text_matchers(argument, texts, mask)
         for variable in sorted({key for example in examples.given for key in example.variables}):
             if variable.isidentifier() and any(
-                text_of(examples.given[number].variables.get(variable, "")) == text_of(call.arguments.get(argument))
-                for number, run_calls in by_run.items()
-                for call in run_calls
-                if isinstance(call.arguments, dict)
+                text_of(examples.given[number].variables.get(variable, "")) == text_of(arguments.get(argument))
+                for arguments, number in objects
             ):
                 yield f"{argument} = the row's {variable}", {argument: f"{{{{{variable}}}}}"}, -1.0, mask, False
 
@@ -216,7 +209,7 @@ def _shared_words(texts: Sequence[str]) -> list[str]:
 
 def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
     """Bounds on numbers that are given as arguments: of every call, so the least and the greatest one count."""
-    pool = Pool()
+    pool = Pool(examples)
     for name in names:
         for argument in sorted(_all_arguments(examples, name)):
             smallest: list[float | None] = []
@@ -241,19 +234,14 @@ def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
                 counts = all(value is None or value.is_integer() for value in values)
                 measure = Measure(values, _bound(name, argument, matcher), cost + 3.0, whole_numbers=counts)
                 for condition in measure.fit(examples.good, examples.bad) if examples.bad else ():
-                    passes = passing(examples, condition.metric, TOOLS, {})
-                    pool.conditions.append(
-                        Condition(
-                            condition.title,
-                            condition.metric,
-                            passes,
-                            condition.cost,
-                            pool,
-                            condition.margin,
-                            prototype=TOOLS,
-                            whole=True,
-                            about=f"tool {name}",
-                        )
+                    pool.add(
+                        condition.title,
+                        condition.metric,
+                        condition.cost,
+                        margin=condition.margin,
+                        prototype=TOOLS,
+                        whole=True,
+                        about=f"tool {name}",
                     )
     return pool
 
@@ -271,7 +259,7 @@ def _bound(name: str, argument: str, matcher: str) -> Say:
 
 def _order(examples: Examples, names: Sequence[str], cost: float) -> Family:
     """One tool before another: a pattern over the calls' text, since no metric says only that."""
-    pool = Pool()
+    pool = Pool(examples)
     for first in names[:_ORDERED]:
         for then in names[:_ORDERED]:
             mask = examples.mask(lambda example, a=first, b=then: _comes_before(example.transcript.tool_calls, a, b))  # type: ignore[misc]
@@ -279,11 +267,8 @@ def _order(examples: Examples, names: Sequence[str], cost: float) -> Family:
                 continue
             pattern = f"/\\A(?>[\\s\\S]*?^Toolname:\\n{escaped(first)}$)[\\s\\S]*?^Toolname:\\n{escaped(then)}$/m"
             metric = {"type": "Regex", "pattern": pattern}
-            passes = passing(examples, metric, TOOLS, {})
             title = f"calls {first} before {then}"
-            pool.conditions.append(
-                Condition(title, metric, passes, 2 * cost + 2.0, pool, source=mask, prototype=TOOLS, about="order")
-            )
+            pool.add(title, metric, 2 * cost + 2.0, source=mask, prototype=TOOLS, about="order")
     return pool
 
 
@@ -294,12 +279,9 @@ def _comes_before(calls: Sequence[ToolCall], first: str, then: str) -> bool:
 
 def _sequence(examples: Examples) -> Family:
     """All calls in their order."""
-    pool = Pool()
-    masks: dict[tuple[str, ...], int] = {}
-    for number in numbers(examples.good):
-        names = tuple(call.name for call in examples.given[number].transcript.tool_calls)
-        if 1 < len(names) <= 12:
-            masks[names] = masks.get(names, 0) | 1 << number
+    pool = Pool(examples)
+    good = ((examples.given[number].transcript.tool_calls, number) for number in numbers(examples.good))
+    masks = runs_by_key((tuple(call.name for call in calls), number) for calls, number in good if 1 < len(calls) <= 12)
     for names, mask in sorted(masks.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
         for mode, words in _MODES:
             metric = {
@@ -308,19 +290,6 @@ def _sequence(examples: Examples) -> Family:
                 "arguments_mode": "ignore",
                 "calls": [{"name": name} for name in names],
             }
-            passes = passing(examples, metric, TOOLS, {})
-            title = f"{words} {', '.join(names)}"
-            pool.conditions.append(
-                Condition(
-                    title,
-                    metric,
-                    passes,
-                    4.0 + 2.0 * len(names),
-                    pool,
-                    source=mask,
-                    prototype=TOOLS,
-                    whole=True,
-                    about="order",
-                )
-            )
+            title, cost = f"{words} {', '.join(names)}", 4.0 + 2.0 * len(names)
+            pool.add(title, metric, cost, source=mask, prototype=TOOLS, whole=True, about="order")
     return pool
