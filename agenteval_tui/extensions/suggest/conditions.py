@@ -314,7 +314,7 @@ def _round_down(value: float, step: int) -> float:
 def graded(examples: Examples, spec: CriterionSpec) -> tuple[int, int]:
     """The runs that pass a criterion, and those that fail it, as the grader says. In neither: an error."""
     checker, passed, failed = Checker(spec), 0, 0
-    for number, example in enumerate(examples.given):
+    for number, example in enumerate(examples.runs):
         outcome = checker.check(example.transcript, example.variables, explain=False).outcome
         if outcome is Outcome.PASSED:
             passed |= 1 << number

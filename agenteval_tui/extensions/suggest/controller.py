@@ -31,7 +31,8 @@ class SuggestController:
         self._store = store
         self.suite_key, self.test_id = suite_key, test_id
         self.state: SuggestedState | None = None
-        self.said: list[LabelSaved] = []
+        self.labels: list[LabelSaved] = []
+        """Those of this sheet, which can be taken back."""
         self._at = run_id
         """The run that the person is asked to label; "": the most useful one."""
 
@@ -39,7 +40,7 @@ class SuggestController:
         """The runs with their labels, and the criteria that agree with them. Raises AgentevalError without runs."""
         test_examples = examples_of_test(self._store, self.suite_key, self.test_id)
         if self.state is None and any(
-            example.run == self._at and example.good is not None for example in test_examples.examples.given
+            example.run == self._at and example.good is not None for example in test_examples.examples.runs
         ):
             self._at = ""  # the open run has a label already: a different run is more useful
         try:
@@ -67,7 +68,7 @@ class SuggestController:
         """The run that a verdict is asked of: the open one at first, then the one that would tell most."""
         if self.state is None:
             return None
-        runs = self.state.examples.examples.given
+        runs = self.state.examples.examples.runs
         suggestions = self.state.suggestions
         run_ids = [self._at, suggestions.label_next if suggestions is not None else ""]
         for run in filter(None, run_ids):
@@ -80,22 +81,22 @@ class SuggestController:
         """Show the run that is `by` older."""
         example, state = self.shown, self.state
         if example is not None and state is not None:
-            runs = state.examples.examples.given
+            runs = state.examples.examples.runs
             at = [example.run for example in runs].index(example.run) + by
             self._at = runs[min(max(at, 0), len(runs) - 1)].run
 
     def say(self, run: str, good: bool) -> SuggestedState:
         """Keep what a person says of a run, and look again. The next run is the one that would tell most then."""
         label = opinion(run, "", rating=None, passed=good, comment="", who=current_user())
-        self.said.append(give_label(self._store, label))
+        self.labels.append(give_label(self._store, label))
         self._at = ""
         return self.read()
 
     def take_back(self) -> SuggestedState | None:
         """Take the last label of this sheet back; None where there is none."""
-        if not self.said:
+        if not self.labels:
             return None
-        last = self.said.pop()
+        last = self.labels.pop()
         remove_label(self._store, last)
         self._at = last.label.run_id
         return self.read()

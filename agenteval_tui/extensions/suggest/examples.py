@@ -26,13 +26,13 @@ class Examples:
     """The runs that criteria are looked for in, in the order given (the newest first, where it matters)."""
 
     def __init__(self, examples: Sequence[Example]) -> None:
-        self.given = tuple(examples)
+        self.runs = tuple(examples)
         self.good = self.mask(lambda example: example.good is True)
         self.bad = self.mask(lambda example: example.good is False)
-        self.everything = (1 << len(self.given)) - 1
+        self.everything = (1 << len(self.runs)) - 1
 
     def __len__(self) -> int:
-        return len(self.given)
+        return len(self.runs)
 
     @property
     def labelled(self) -> int:
@@ -47,11 +47,11 @@ class Examples:
     @cached_property
     def answers(self) -> tuple[str, ...]:
         """The final answer of each run."""
-        return tuple(example.transcript.final_output for example in self.given)
+        return tuple(example.transcript.final_output for example in self.runs)
 
     def mask(self, holds: Callable[[Example], bool]) -> int:
         """The runs of which this holds."""
-        return sum(1 << number for number, example in enumerate(self.given) if holds(example))
+        return sum(1 << number for number, example in enumerate(self.runs) if holds(example))
 
     def mask_of_texts(self, text: str) -> int:
         """The runs whose answer has this text, given in lower case, anywhere."""
@@ -61,9 +61,9 @@ class Examples:
     def _lower(self) -> tuple[str, ...]:
         return tuple(answer.lower() for answer in self.answers)
 
-    def runs(self, mask: int) -> tuple[str, ...]:
+    def ids(self, mask: int) -> tuple[str, ...]:
         """The ids of these runs."""
-        return tuple(self.given[number].run for number in numbers(mask))
+        return tuple(self.runs[number].run for number in numbers(mask))
 
 
 def runs_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
@@ -72,6 +72,11 @@ def runs_by_key(pairs: Iterable[tuple[K, int]]) -> dict[K, int]:
     for key, number in pairs:
         masks[key] = masks.get(key, 0) | 1 << number
     return masks
+
+
+def most_frequent(masks: Mapping[K, int], most: int) -> list[tuple[K, int]]:
+    """Up to `most` keys with their runs: those of most runs first, equally frequent ones in their own order."""
+    return sorted(masks.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:most]
 
 
 def numbers(mask: int) -> Iterator[int]:

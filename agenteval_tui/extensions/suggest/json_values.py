@@ -54,7 +54,7 @@ def json_families(examples: Examples) -> list[Family]:
 
 def _document(examples: Examples, number: int) -> object:
     try:
-        value = JsonResponse.model_validate({}).extract(examples.given[number].transcript)
+        value = JsonResponse.model_validate({}).extract(examples.runs[number].transcript)
     except ExtractionError:
         return _NOTHING
     return value.data if isinstance(value, JsonValue) else _NOTHING

@@ -178,7 +178,7 @@ def _check_labels(examples: Examples) -> None:
             ("all labelled runs are bad, which is not enough for a criterion") if examples.bad else "no run is labelled"
         )
         raise AgentevalError(what, fix=words)
-    good = [examples.given[number].transcript for number in numbers(examples.good)]
+    good = [examples.runs[number].transcript for number in numbers(examples.good)]
     if not examples.bad and not any(
         transcript.final_output or transcript.tool_calls or transcript.state for transcript in good
     ):
@@ -191,9 +191,9 @@ def _check_labels(examples: Examples) -> None:
 def _contradictions(examples: Examples) -> tuple[tuple[str, str], ...]:
     """Pairs of a good and a bad run with the same messages, calls and state: (good, bad)."""
     # Reversed, so that of several equal bad runs the first is named.
-    bad = {_said_and_done(examples.given[number]): number for number in reversed([*numbers(examples.bad)])}
-    pairs = ((number, bad.get(_said_and_done(examples.given[number]))) for number in numbers(examples.good))
-    return tuple((examples.given[first].run, examples.given[other].run) for first, other in pairs if other is not None)
+    bad = {_said_and_done(examples.runs[number]): number for number in reversed([*numbers(examples.bad)])}
+    pairs = ((number, bad.get(_said_and_done(examples.runs[number]))) for number in numbers(examples.good))
+    return tuple((examples.runs[first].run, examples.runs[other].run) for first, other in pairs if other is not None)
 
 
 def _said_and_done(example: Example) -> str:
@@ -216,7 +216,7 @@ def check(examples: Examples) -> Check | None:
     ordered = [*numbers(examples.good), *numbers(examples.bad)]
     # Good ones first, then bad ones, and every n-th of them: the share of both stays.
     apart = -(-len(ordered) // _CHECKED)
-    labelled = [examples.given[number] for number in ordered[::apart]]
+    labelled = [examples.runs[number] for number in ordered[::apart]]
     folds = min(_FOLDS, len(labelled))
     right = 0
     for fold in range(folds):
@@ -496,7 +496,7 @@ def _suggestion(examples: Examples, choice: _Choice, rivals: Sequence[tuple[int,
         labelled=examples.labelled.bit_count(),
         size=round(choice.cost, 1),
         margin=round(choice.margin, 3),
-        wrong=examples.runs(wrong),
+        wrong=examples.ids(wrong),
         left_out=_left_out(examples, choice) if bad else None,
         passes=choice.passes.bit_count(),
         runs=len(examples),
@@ -555,7 +555,7 @@ def _next(examples: Examples, rivals: Sequence[tuple[int, float]]) -> str:
     for number in numbers(examples.unlabelled):
         share = sum(weight for passes, weight in rivals if passes >> number & 1) / total
         if min(share, 1 - share) > best:
-            best, run = min(share, 1 - share), examples.given[number].run
+            best, run = min(share, 1 - share), examples.runs[number].run
     return run
 
 
@@ -566,7 +566,7 @@ def _teaches(examples: Examples, choice: _Choice, rivals: Sequence[tuple[int, fl
         own = choice.passes >> number & 1
         against = sum(weight for passes, weight in rivals if passes >> number & 1 != own)
         if against > best:
-            best, run = against, examples.given[number].run
+            best, run = against, examples.runs[number].run
     return run
 
 

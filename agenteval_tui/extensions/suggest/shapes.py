@@ -214,7 +214,7 @@ def _measure(examples: Examples, name: str, kind: type[Metric], field: str) -> l
             continue
         checker = Checker(CriterionSpec("", "TextResponse", {"metrics": [{"type": name, field: bound}]}))
         values: list[float | None] = []
-        for example in examples.given:
+        for example in examples.runs:
             result = checker.check(example.transcript, example.variables)
             lines = [line for metric in result.metrics for line in metric.evidence if line.condition == field]
             amount = lines[0].found if lines else None
@@ -233,7 +233,7 @@ def _add_bare(pool: Pool, name: str, cost: float) -> None:
         if prototype == "JsonResponse" and name != "Json":
             continue
         spec = CriterionSpec("", prototype, {"metrics": [{"type": name}]})
-        first = Checker(spec).check(examples.given[0].transcript, examples.given[0].variables, explain=False)
+        first = Checker(spec).check(examples.runs[0].transcript, examples.runs[0].variables, explain=False)
         if first.neutral or first.outcome is Outcome.ERROR:
             continue
         passed, failed = graded(examples, spec)

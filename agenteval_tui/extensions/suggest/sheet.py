@@ -100,7 +100,7 @@ class SuggestScreen(Sheet[Starter | None]):
     @property
     def labelled(self) -> bool:
         """Whether labels of this sheet are in the history."""
-        return bool(self.controller.said)
+        return bool(self.controller.labels)
 
     def compose(self) -> ComposeResult:
         subject = one_line(self.controller.test_id, 60)
@@ -131,7 +131,7 @@ class SuggestScreen(Sheet[Starter | None]):
 
     def action_take_back(self) -> None:
         """Take the last label back."""
-        if self.controller.said and not is_busy(self, "suggest"):
+        if self.controller.labels and not is_busy(self, "suggest"):
             self._work(self.controller.take_back)
 
     def action_step(self, by: int) -> None:
@@ -243,7 +243,7 @@ class SuggestScreen(Sheet[Starter | None]):
         example, state = self.controller.shown, self.controller.state
         if example is None or state is None:
             return "good or bad?"
-        runs = [example.run for example in state.examples.examples.given]
+        runs = [example.run for example in state.examples.examples.runs]
         return f"good or bad? {runs.index(example.run) + 1} of {count(len(runs), 'run')}, {short_id(example.run)}"
 
     def _run(self, width: int) -> list[Line]:

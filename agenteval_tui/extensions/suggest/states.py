@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.extensions.suggest.conditions import Family, Pool, bits
-from agenteval_tui.extensions.suggest.examples import Examples, numbers
+from agenteval_tui.extensions.suggest.examples import Examples, most_frequent, numbers
 from agenteval_tui.extensions.suggest.texts import literally
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
 from agenteval_tui.grading.extractors.state import State
@@ -26,7 +26,7 @@ Moment = Literal["change", "after"]
 
 def state_families(examples: Examples) -> list[Family]:
     """A family for each probe of labelled runs."""
-    names = {state.name for number in numbers(examples.labelled) for state in examples.given[number].transcript.state}
+    names = {state.name for number in numbers(examples.labelled) for state in examples.runs[number].transcript.state}
     cost = bits(2 * len(names))
     return [_family(examples, name, cost) for name in sorted(names)]
 
@@ -60,7 +60,7 @@ def _metrics(examples: Examples, name: str, moment: Moment) -> Iterator[tuple[st
     changed = sum(mask for key, mask in sources.items() if key != "{}") if moment == "change" else 0
     if changed:
         yield f"{name} changes", _CHANGES, changed, 1.0
-    for key, mask in sorted(sources.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:_MOST_VALUES]:
+    for key, mask in most_frequent(sources, _MOST_VALUES):
         value, size = values[key], len(key) / _SHORT
         if key == "{}" and moment == "change":
             yield f"{name} does not change", {"type": "Json", "equals": {}}, mask, 0.0
@@ -81,7 +81,7 @@ def _metrics(examples: Examples, name: str, moment: Moment) -> Iterator[tuple[st
 
 def _value(examples: Examples, number: int, name: str, moment: Moment) -> Iterator[Any]:
     try:
-        value = State(probe=name, of=moment).extract(examples.given[number].transcript)
+        value = State(probe=name, of=moment).extract(examples.runs[number].transcript)
     except ExtractionError:
         return
     if value is not None:

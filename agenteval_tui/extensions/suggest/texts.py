@@ -12,7 +12,7 @@ import regex
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.extensions.suggest.conditions import Family, Measure, Pool, Say, agreed, bits
-from agenteval_tui.extensions.suggest.examples import Examples, numbers, runs_by_key
+from agenteval_tui.extensions.suggest.examples import Examples, most_frequent, numbers, runs_by_key
 from agenteval_tui.grading.placeholders import text_of
 
 _READ = 20_000
@@ -72,7 +72,7 @@ class _Texts:
     def known(self) -> list[str]:
         """For each run, in lower case, what the agent could know: the prompt, the row, what tools gave."""
         texts = []
-        for example in self.examples.given:
+        for example in self.examples.runs:
             parts = [message.content for message in example.transcript.messages if message.role in ("user", "tool")]
             parts += [call.result or "" for call in example.transcript.tool_calls]
             parts += [text_of(value) for value in example.variables.values()]
@@ -183,9 +183,9 @@ class _Texts:
     def _variables(self) -> Family:
         """Values of the row: what is asked for differs from row to row, and the criterion follows."""
         pool = Pool(self.examples)
-        names = sorted({name for example in self.examples.given for name in example.variables})
+        names = sorted({name for example in self.examples.runs for name in example.variables})
         for name in names:
-            values = [example.variables.get(name) for example in self.examples.given]
+            values = [example.variables.get(name) for example in self.examples.runs]
             texts = [text_of(value) if isinstance(value, str | int | float) else "" for value in values]
             if any(not text.strip() for text in texts) or not name.isidentifier():
                 continue
@@ -273,7 +273,7 @@ class _Texts:
         pool = Pool(self.examples)
         good = ((self.examples.answers[number], number) for number in numbers(self.examples.good))
         answers = runs_by_key(pair for pair in good if 0 < len(pair[0]) <= _SHORT_ANSWER and pair[0] == pair[0].strip())
-        for text, mask in sorted(answers.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:8]:
+        for text, mask in most_frequent(answers, 8):
             metric: dict[str, Any] = {"type": "TextMatch", "equals": literally(text)}
             cost = 3.0 + bits(len(answers)) + 1.5 * text.count(" ")
             pool.add(f"is {quoted(text)}", metric, cost, source=mask)

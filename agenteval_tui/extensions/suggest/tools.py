@@ -12,7 +12,7 @@ import regex
 from agenteval_tui.core.ids import canonical_json
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.extensions.suggest.conditions import TOOLS, Family, Measure, Pool, Say, bits
-from agenteval_tui.extensions.suggest.examples import Examples, numbers, runs_by_key
+from agenteval_tui.extensions.suggest.examples import Examples, most_frequent, numbers, runs_by_key
 from agenteval_tui.extensions.suggest.texts import escaped, times_in_words
 from agenteval_tui.grading.criterion_templates import expected_argument
 from agenteval_tui.grading.placeholders import text_of
@@ -31,10 +31,10 @@ _DIGITS = re.compile(r"\d+")
 
 def tool_families(examples: Examples) -> list[Family]:
     """All families of tool calls."""
-    calls = [example.transcript.tool_calls for example in examples.given]
+    calls = [example.transcript.tool_calls for example in examples.runs]
     labelled = ((number, calls[number]) for number in numbers(examples.labelled))
     masks = runs_by_key((call.name, number) for number, run_calls in labelled for call in run_calls if call.name)
-    names = sorted(masks, key=lambda name: (-masks[name].bit_count(), name))[:_TOOLS]
+    names = [name for name, _ in most_frequent(masks, _TOOLS)]
     if not names:
         return []
     cost = bits(len(names))
@@ -97,7 +97,7 @@ def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
     tried: dict[str, tuple[str, dict[str, Any], float, int, str]] = {}
     for name in names:
         by_run = {
-            number: [call for call in examples.given[number].transcript.tool_calls if call.name == name]
+            number: [call for call in examples.runs[number].transcript.tool_calls if call.name == name]
             for number in numbers(examples.good)
         }
         listed = {
@@ -126,7 +126,7 @@ def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
 def _all_arguments(examples: Examples, name: str) -> set[str]:
     return {
         argument
-        for example in examples.given
+        for example in examples.runs
         for call in example.transcript.tool_calls
         if call.name == name and isinstance(call.arguments, dict)
         for argument in call.arguments
@@ -150,7 +150,7 @@ def _of_tool(
     whole = runs_by_key((canonical_json(arguments), number) for arguments, number in objects)
     # With a single argument, its values below say the same.
     if len(listed) > 1:
-        for key, mask in sorted(whole.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
+        for key, mask in most_frequent(whole, 3):
             expected = {argument: expected_argument(value) for argument, value in json.loads(key).items()}
             yield shown(json.loads(key), 60), expected, 1.0 + len(expected), mask, True
     for argument in listed:
@@ -173,9 +173,9 @@ def _of_tool(
         texts = [value for value in options if isinstance(value, str) and value]
         if texts and len(texts) == len(options):
             yield from _text_matchers(argument, texts, mask)
-        for variable in sorted({key for example in examples.given for key in example.variables}):
+        for variable in sorted({key for example in examples.runs for key in example.variables}):
             if variable.isidentifier() and any(
-                text_of(examples.given[number].variables.get(variable, "")) == text_of(arguments.get(argument))
+                text_of(examples.runs[number].variables.get(variable, "")) == text_of(arguments.get(argument))
                 for arguments, number in objects
             ):
                 yield f"{argument} = the row's {variable}", {argument: f"{{{{{variable}}}}}"}, -1.0, mask, False
@@ -214,7 +214,7 @@ def _numbers(examples: Examples, names: Sequence[str], cost: float) -> Family:
         for argument in sorted(_all_arguments(examples, name)):
             smallest: list[float | None] = []
             greatest: list[float | None] = []
-            for example in examples.given:
+            for example in examples.runs:
                 arguments = [
                     call.arguments.get(argument)
                     for call in example.transcript.tool_calls
@@ -280,9 +280,9 @@ def _comes_before(calls: Sequence[ToolCall], first: str, then: str) -> bool:
 def _sequence(examples: Examples) -> Family:
     """All calls in their order."""
     pool = Pool(examples)
-    good = ((examples.given[number].transcript.tool_calls, number) for number in numbers(examples.good))
+    good = ((examples.runs[number].transcript.tool_calls, number) for number in numbers(examples.good))
     masks = runs_by_key((tuple(call.name for call in calls), number) for calls, number in good if 1 < len(calls) <= 12)
-    for names, mask in sorted(masks.items(), key=lambda entry: (-entry[1].bit_count(), entry[0]))[:3]:
+    for names, mask in most_frequent(masks, 3):
         for mode, words in _MODES:
             metric = {
                 "type": "Trajectory",

@@ -58,7 +58,7 @@ def suggested(
         passed, failed = graded(given, CriterionSpec("", one.prototype_class, one.config))
         agrees = (passed & given.good).bit_count() + (failed & given.bad).bit_count()
         assert (one.agrees, one.passes) == (agrees, passed.bit_count())
-        assert one.wrong == given.runs(given.labelled & ~((passed & given.good) | (failed & given.bad)))
+        assert one.wrong == given.ids(given.labelled & ~((passed & given.good) | (failed & given.bad)))
     return found
 
 

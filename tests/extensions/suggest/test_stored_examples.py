@@ -25,7 +25,7 @@ def test_a_fork_is_no_example(store: Store) -> None:
 
     def labels() -> list[bool | None]:
         examples = examples_of_test(store, row.suite_key, row.test_id, criterion="Gives nothing away").examples
-        return [example.good for example in examples.given]
+        return [example.good for example in examples.runs]
 
     give_label(store, Label(row.id, criterion="Gives nothing away", passed=False, who="kim"))
     before = labels()
