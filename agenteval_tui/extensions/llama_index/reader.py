@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_conversation import Conversation
-    from agenteval_tui.agents.process.python_message import Call, Message, Note, Read, Request, Run
+    from agenteval_tui.agents.process.python_message import Call, Message, Read, Request, Run
 
 if not __name__.startswith("_agenteval_"):
     from agenteval_tui.agents.process import python_context as contexts
@@ -172,7 +172,7 @@ class Pieces:
         note = self._said.note
         message = self._message(output.response, getattr(output, "raw", None))
         message["agent"] = _agent_of(output)
-        calls = [_call(tool_call, note) for tool_call in output.tool_calls or ()] or message["calls"]
+        calls = [_call(tool_call) for tool_call in output.tool_calls or ()] or message["calls"]
         if self._asked:
             message["calls"], message["id"] = calls, ("output", self._number)
             self._number += 1
@@ -226,7 +226,7 @@ class Pieces:
             elif kind == "thinking":
                 answer["reasoning"] += block.content or ""
             elif kind == "tool_call":
-                answer["calls"].append(_call(block, note))
+                answer["calls"].append(_call(block))
             elif kind != "cache":
                 note("left_out", "a part of a message: " + str(kind))
         if answer["role"] == "tool":
@@ -247,7 +247,7 @@ def _agent_of(event: object) -> str | None:
     return getattr(event, "current_agent_name", None) or None
 
 
-def _call(selection: Any, note: Note) -> Call:
+def _call(selection: Any) -> Call:
     """A ToolSelection or a ToolCallBlock."""
     arguments = selection.tool_kwargs
     call: Call = {

@@ -332,7 +332,7 @@ class _Adding:
         limit = number(one["threshold"] if one.get("threshold") is not None else self._default.get("threshold"))
         threshold = limit if limit is not None and 0 <= limit <= 1 else None
         name = plain_text(one.get("description")) or _shown(variables) or f"test {self._number}"
-        criteria = self._criteria(one, options, limit, name)
+        criteria = self._criteria(one, options, limit)
         if not self._prompts:
             self._found.skipped.append(f"{name}: no prompt can be read")
         for index, prompt in enumerate(self._prompts, 1):
@@ -366,7 +366,7 @@ class _Adding:
                 self._found.tests.append(test)
 
     def _criteria(
-        self, one: Mapping[str, Any], options: Mapping[str, Any], limit: float | None, name: str
+        self, one: Mapping[str, Any], options: Mapping[str, Any], limit: float | None
     ) -> list[dict[str, Any]]:
         inherited = [] if options.get("disableDefaultAsserts") else as_list(self._default.get("assert"))
         assertions = [self._resolved(each) for each in (*as_list(one.get("assert")), *inherited)]
