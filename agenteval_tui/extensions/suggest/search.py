@@ -122,11 +122,6 @@ class Suggestions(Struct, frozen=True):
     unseen: float | None = None
     contradictions: tuple[tuple[str, str], ...] = ()
 
-    @property
-    def usual(self) -> int:
-        """The labels with which always saying the more frequent one agrees."""
-        return max(self.good, self.bad)
-
 
 def suggest(examples: Examples, most: int = MOST, *, spent: bool = True) -> Suggestions:
     """The smallest criteria that agree with the labels of `examples`; with good runs only, what these share.
@@ -313,19 +308,17 @@ def _pool(families: Sequence[Family], good: int, bad: int) -> list[Condition]:
     """The conditions that can be a part of a criterion: at least one good run passes each."""
     conditions = [condition for family in families for condition in family.fit(good, bad)]
     if (good | bad).bit_count() >= _SEVERAL:
+        # A condition that was made from one of several labelled runs describes that run: it costs more.
         conditions = [
-            _dearer(condition) if condition.source > 0 and (condition.source & good).bit_count() == 1 else condition
+            replace(condition, cost=condition.cost + _ONCE)
+            if condition.source > 0 and (condition.source & good).bit_count() == 1
+            else condition
             for condition in conditions
         ]
     return sorted(
         (condition for condition in conditions if condition.passes & good),
         key=lambda condition: rank(condition, good, bad),
     )
-
-
-def _dearer(condition: Condition) -> Condition:
-    """A higher cost for a condition that was made from only one of several labelled runs: it describes that run."""
-    return replace(condition, cost=condition.cost + _ONCE)
 
 
 # Several conditions
@@ -524,9 +517,7 @@ def _refitted(choice: _Choice, good: int, bad: int, bit: int) -> bool:
         # Each part answers for the bad runs that it keeps out.
         own = bad & ~part.passes if len(choice.parts) > 1 else bad
         conditions = part.family.fit(good, own)
-        if not conditions:
-            return False
-        if not conditions[0].passes & bit:
+        if not conditions or not conditions[0].passes & bit:
             return False
     return True
 
