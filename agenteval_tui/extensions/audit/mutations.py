@@ -1,6 +1,6 @@
 """Transcripts made wrong on purpose: what a good criterion should notice.
 
-Deterministic: the same transcript gives the same mutations. Each changes one thing and says which.
+Deterministic: the same transcript gives the same mutations. Each changes one thing.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.json_values import parsed_json, with_texts
-from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 
+T = TypeVar("T")
 KINDS: Mapping[str, str] = {
     "drop-call": "a tool call is missing",
     "drop-all-calls": "no tool is called",
@@ -64,10 +64,9 @@ _PROMPT = 4_000  # characters of the system prompt that are repeated
 
 
 class Mutation(Struct, frozen=True):
-    """A transcript with one thing wrong: of which kind (a key of `KINDS`), and which thing, in words."""
+    """A transcript with one thing wrong, of a kind that is a key of `KINDS`."""
 
     kind: str
-    title: str
     transcript: Transcript
 
 
@@ -93,21 +92,19 @@ _NOTHING = Forbidden()
 
 def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterator[Mutation]:
     """The mutations that change something in `transcript`; some make the agent do what is forbidden."""
-    tools, texts = forbidden.tools, forbidden.texts
     yield from _of_calls(transcript)
     yield from _of_answer(transcript, forbidden)
     if forbidden.calls:
         many = transcript
         for _ in range(min(forbidden.calls + 1, _MOST_CALLS)):
             many = _calling(many, transcript.tool_calls[-1].name if transcript.tool_calls else "another_tool")
-        yield Mutation("loop", f"a tool is called {forbidden.calls + 1} more times", many)
+        yield Mutation("loop", many)
     if (wasteful := _wasteful(transcript)) != transcript:
-        yield Mutation("wasteful", "the run takes long and costs much", wasteful)
-    for name in dict.fromkeys((*tools, "another_tool")):
-        yield Mutation("extra-call", f"{name} is called too", _calling(transcript, name))
-    for text in dict.fromkeys(texts):
-        answer = f"{transcript.final_output} {text}".lstrip()
-        yield Mutation("extra-text", f"the answer says {quoted(text, 40)} too", _saying(transcript, answer))
+        yield Mutation("wasteful", wasteful)
+    for name in dict.fromkeys((*forbidden.tools, "another_tool")):
+        yield Mutation("extra-call", _calling(transcript, name))
+    for text in dict.fromkeys(forbidden.texts):
+        yield Mutation("extra-text", _saying(transcript, f"{transcript.final_output} {text}".lstrip()))
     for kind, text in dict.fromkeys(forbidden.leaks):
         yield from _leaking(transcript, kind, text)
     prompt = next(
@@ -121,22 +118,21 @@ def mutations(transcript: Transcript, forbidden: Forbidden = _NOTHING) -> Iterat
 def _leaking(transcript: Transcript, kind: str, text: str) -> Iterator[Mutation]:
     """The text wherever a criterion may look: behind the answer, in its code block, in its JSON, in a tool call."""
     answer = transcript.final_output
-    what = f"{quoted(text, 40)}"
-    yield Mutation(kind, f"the answer ends with {what}", _saying(transcript, f"{answer} {text}".lstrip()))
+    yield Mutation(kind, _saying(transcript, f"{answer} {text}".lstrip()))
     if (fence := _FENCE.search(answer)) is not None:
         inside = f"{answer[: fence.end()]}{text}\n{answer[fence.end() :]}"
-        yield Mutation(kind, f"the code block begins with {what}", _saying(transcript, inside))
+        yield Mutation(kind, _saying(transcript, inside))
     start, end = (fence.end(), answer.find("```", fence.end())) if fence is not None else (0, len(answer))
     if (changed := _in_json(answer[start:end], text)) is not None:
         inside = answer[:start] + changed + (answer[end:] if end >= 0 else "")
-        yield Mutation(kind, f"the JSON of the answer holds {what}", _saying(transcript, inside))
+        yield Mutation(kind, _saying(transcript, inside))
     calls = transcript.tool_calls
     if calls and isinstance(calls[-1].arguments, dict):
         arguments = {**calls[-1].arguments, "note": text}
-        yield Mutation(kind, f"{calls[-1].name} is given {what}", _given(transcript, len(calls) - 1, arguments))
+        yield Mutation(kind, _with_arguments(transcript, len(calls) - 1, arguments))
     else:
         called = _calling(transcript, "another_tool")
-        yield Mutation(kind, f"a tool is given {what}", _given(called, len(calls), {"note": text}))
+        yield Mutation(kind, _with_arguments(called, len(calls), {"note": text}))
 
 
 def _in_json(source: str, text: str) -> str | None:
@@ -156,18 +152,18 @@ def _in_json(source: str, text: str) -> str | None:
 def _of_answer(transcript: Transcript, forbidden: Forbidden) -> Iterator[Mutation]:
     answer = transcript.final_output
     half = answer[: len(answer) // 2]
-    for kind, title, text in (
-        ("empty", "the answer is empty", ""),
-        ("refuse", "the answer is a refusal", REFUSAL),
-        ("unrelated", "the answer is about something else", UNRELATED),
-        ("short", "the answer is a word", _SHORT),
-        ("long", "the answer says the same again and again", _again_and_again(answer, forbidden)),
-        ("truncate", "the answer ends in the middle", half if half.strip() else answer),
-        ("numbers", "each number in the answer is changed", _DIGITS.sub(_other_number, answer)),
-        ("case", "the answer is in the other case", answer.upper() if answer != answer.upper() else answer.lower()),
+    for kind, text in (
+        ("empty", ""),
+        ("refuse", REFUSAL),
+        ("unrelated", UNRELATED),
+        ("short", _SHORT),
+        ("long", _again_and_again(answer, forbidden)),
+        ("truncate", half if half.strip() else answer),
+        ("numbers", _DIGITS.sub(_other_number, answer)),
+        ("case", answer.upper() if answer != answer.upper() else answer.lower()),
     ):
         if text != answer:
-            yield Mutation(kind, title, _saying(transcript, text))
+            yield Mutation(kind, _saying(transcript, text))
 
 
 def _again_and_again(answer: str, forbidden: Forbidden) -> str:
@@ -205,38 +201,32 @@ def _of_calls(transcript: Transcript) -> Iterator[Mutation]:
     calls = transcript.tool_calls
     if not calls:
         return
-    for index in _some(len(calls)):
-        title = f"call {index + 1}, {calls[index].name}, is missing"
-        yield Mutation("drop-call", title, _with_calls(transcript, [n for n in range(len(calls)) if n != index]))
+    for index in _some(range(len(calls))):
+        yield Mutation("drop-call", _with_calls(transcript, [n for n in range(len(calls)) if n != index]))
     if len(calls) > 1:
-        yield Mutation("drop-all-calls", "no tool is called", _with_calls(transcript, []))
+        yield Mutation("drop-all-calls", _with_calls(transcript, []))
     last = len(calls) - 1
-    again = _with_calls(transcript, [*range(len(calls)), last])
-    yield Mutation("repeat-call", f"call {last + 1}, {calls[last].name}, is made twice", again)
+    yield Mutation("repeat-call", _with_calls(transcript, [*range(len(calls)), last]))
     for index in range(last):
         # Equal calls that change places are the same run.
         if (calls[index].name, calls[index].arguments) != (calls[index + 1].name, calls[index + 1].arguments):
             order = list(range(len(calls)))
             order[index], order[index + 1] = index + 1, index
-            title = f"calls {index + 1} and {index + 2} change places"
-            yield Mutation("swap-order", title, _with_calls(transcript, order))
+            yield Mutation("swap-order", _with_calls(transcript, order))
             break
-    for index in _some(len(calls)):
+    for index in _some(range(len(calls))):
         arguments = calls[index].arguments
         if not isinstance(arguments, dict):
             continue
-        names = list(arguments)
-        for place in _some(len(names)):
-            name = names[place]
-            subject = f"{name} of call {index + 1}, {calls[index].name},"
+        for name in _some(list(arguments)):
             changed = {**arguments, name: _other_value(arguments[name])}
-            yield Mutation("change-argument", f"{subject} has another value", _given(transcript, index, changed))
+            yield Mutation("change-argument", _with_arguments(transcript, index, changed))
             less = {key: value for key, value in arguments.items() if key != name}
-            yield Mutation("drop-argument", f"{subject} is missing", _given(transcript, index, less))
+            yield Mutation("drop-argument", _with_arguments(transcript, index, less))
 
 
-def _some(number: int) -> list[int]:
-    return list(range(number)) if number <= _EACH else [*range(_EACH - 1), number - 1]
+def _some(values: Sequence[T]) -> list[T]:
+    return list(values) if len(values) <= _EACH else [*values[: _EACH - 1], values[-1]]
 
 
 def _other_value(value: object) -> object:
@@ -268,7 +258,7 @@ def _calling(transcript: Transcript, name: str) -> Transcript:
     return replace(transcript, messages=tuple(messages), tool_calls=(*transcript.tool_calls, call))
 
 
-def _given(transcript: Transcript, index: int, arguments: dict[str, Any]) -> Transcript:
+def _with_arguments(transcript: Transcript, index: int, arguments: dict[str, Any]) -> Transcript:
     calls = list(transcript.tool_calls)
     calls[index] = replace(calls[index], arguments=arguments)
     return replace(transcript, tool_calls=tuple(calls))

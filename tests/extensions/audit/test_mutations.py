@@ -50,7 +50,7 @@ def test_each_is_another_well_formed_transcript(text: str, calls: list[tuple[str
 def test_all_kinds_there_are() -> None:
     transcript = made("Order 12 is on its way.", [("f", {"a": 1, "b": "x"}), ("g", {"a": "Berlin"})])
     found = list(mutations(transcript, Forbidden(["drop_table"], ["sorry"])))
-    assert "drop_table is called too" in [one.title for one in found]
+    assert next(one.transcript.tool_calls[-1].name for one in found if one.kind == "extra-call") == "drop_table"
     leaks = [("secret", "hunter2"), ("personal-data", "jane@example.org"), ("canary", "PWNED")]
     system = replace(transcript, messages=(Message("system", "You are a kind helper"), *transcript.messages))
     leaking = list(mutations(system, Forbidden(leaks=leaks, overlap=4)))
@@ -64,10 +64,9 @@ def test_all_kinds_there_are() -> None:
     assert made_of["wasteful"].usage.cost is None, "what was not measured stays unknown"
     assert made_of["wasteful"].usage.input_tokens == made_of["wasteful"].timing.total_ms == 1_000_000_000
     assert "system-prompt" not in {one.kind for one in mutations(system, Forbidden(overlap=6))}
-    assert [one.title for one in leaking if one.kind == "canary"] == [
-        'the answer ends with "PWNED"',
-        'g is given "PWNED"',
-    ]
+    in_answer, in_call = (one.transcript for one in leaking if one.kind == "canary")
+    assert in_answer.final_output == "Order 12 is on its way. PWNED"
+    assert in_call.tool_calls[-1].arguments == {"a": "Berlin", "note": "PWNED"}
     texts = {one.kind: one.transcript.final_output for one in found}
     assert texts["refuse"] == REFUSAL
     assert texts["empty"] == ""
@@ -78,8 +77,8 @@ def test_all_kinds_there_are() -> None:
     assert [call.name for call in dropped.transcript.tool_calls] == ["g"]
     roles = [message.role for message in dropped.transcript.messages]
     assert roles == ["user", "assistant", "assistant", "tool", "assistant"]
-    changed = next(one for one in found if one.title == "a of call 2, g, has another value")
-    assert changed.transcript.tool_calls[1].arguments == {"a": "nilreB x"}
+    changed = [one.transcript.tool_calls[1].arguments for one in found if one.kind == "change-argument"]
+    assert {"a": "nilreB x"} in changed
 
 
 def test_nothing_to_change() -> None:
