@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of, with_attachments
+from agenteval_tui.formats.importers.message_formats import as_object, plain_text, transcript_of, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.session_log import Session
 from agenteval_tui.formats.importers.usage_import import moment_ms, with_usage
@@ -62,7 +62,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 
 
 def _created(event: Mapping[str, Any]) -> _Session:
-    agent = event["agent"] if isinstance(event.get("agent"), Mapping) else {}
+    agent = as_object(event.get("agent"))
     model = agent.get("model")
     named = model.get("id") if isinstance(model, Mapping) else model
     return _Session(plain_text(event.get("id")), plain_text(agent.get("name")), plain_text(named), agent.get("system"))

@@ -16,7 +16,14 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    as_object,
+    is_message,
+    objects_in,
+    plain_text,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_repetition, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement
@@ -62,9 +69,7 @@ def _family(value: Mapping[str, Any], line: int, link: Mapping[str, str], depth:
         yield Skipped(error.what, line)
         return
     yield recording
-    children = [
-        trajectory for trajectory in as_list(value.get("subagent_trajectories")) if isinstance(trajectory, Mapping)
-    ]
+    children = objects_in(value.get("subagent_trajectories"))
     answers = _references(value)
     for number, child in enumerate(children, 1):
         if not isinstance(child.get("steps"), list) or depth >= _DEEPEST:
@@ -83,16 +88,12 @@ def _references(value: Mapping[str, Any]) -> dict[str, str]:
     """Which call each sub-agent answers, by its trajectory's id, or by the path of its file."""
     calls = {}
     for step in value["steps"]:
-        observed = step.get("observation") if isinstance(step, Mapping) else None
-        results = as_list(observed.get("results")) if isinstance(observed, Mapping) else []
-        holders = [
-            (result, plain_text(result.get("source_call_id"))) for result in results if isinstance(result, Mapping)
-        ]
-        for holder, call in [*holders, *([(step, "")] if isinstance(step, Mapping) else [])]:
-            for reference in as_list(holder.get("subagent_trajectory_ref")):
-                if isinstance(reference, Mapping):
-                    name = next((reference[key] for key in _REFERRED if reference.get(key)), "")
-                    calls[plain_text(name)] = call
+        results = objects_in(value_at(step, "observation", "results"))
+        holders = [(result, plain_text(result.get("source_call_id"))) for result in results]
+        for holder, call in [*holders, (as_object(step), "")]:
+            for reference in objects_in(holder.get("subagent_trajectory_ref")):
+                name = next((reference[key] for key in _REFERRED if reference.get(key)), "")
+                calls[plain_text(name)] = call
     calls.pop("", None)
     return calls
 
@@ -103,7 +104,7 @@ _REFUSAL = "not a trajectory: it has no `schema_version` of ATIF and no `steps`"
 
 
 def _recording(value: Mapping[str, Any], link: Mapping[str, str]) -> Recording:
-    agent = value["agent"] if isinstance(value.get("agent"), Mapping) else {}
+    agent = as_object(value.get("agent"))
     session = Session(
         plain_text(value.get("session_id") or value.get("trajectory_id")),
         agent=plain_text(agent.get("name")),
@@ -121,7 +122,7 @@ def _recording(value: Mapping[str, Any], link: Mapping[str, str]) -> Recording:
             session.notes.append(f"a step is not an object: {plain_text(step)[:100]}")
     total.add(_usage(value.get("final_metrics")))
     session.usage = spent if total.total == Usage() else total
-    extra = value["extra"] if isinstance(value.get("extra"), Mapping) else {}
+    extra = as_object(value.get("extra"))
     own = extra.get(KEY)
     # Which kind of step it is is no text of its own.
     steps = [_without_references(step) if isinstance(step, Mapping) else step for step in value["steps"]]
@@ -154,8 +155,7 @@ def _without_references(step: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _messages(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    extra = step["extra"] if isinstance(step.get("extra"), Mapping) else {}
-    ours = extra[KEY] if isinstance(extra.get(KEY), Mapping) else {}
+    ours = as_object(value_at(step, "extra", KEY))
     if is_message(ours.get("message")):
         yield dict(ours["message"])
         return
@@ -163,7 +163,7 @@ def _messages(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     source = step.get("source")
     role = {"agent": "assistant", "user": "user", "system": "system"}.get(plain_text(source), "user")
     message: dict[str, Any] = {"role": role, "content": content_text(step.get("message"))}
-    calls = [tool_call for tool_call in as_list(step.get("tool_calls")) if isinstance(tool_call, Mapping)]
+    calls = objects_in(step.get("tool_calls"))
     if step.get("reasoning_content"):
         message["reasoning"] = content_text(step["reasoning_content"])
     if calls:
@@ -174,16 +174,14 @@ def _messages(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             }
             for call in calls
         ]
-    observed = step["observation"] if isinstance(step.get("observation"), Mapping) else {}
-    results = [result for result in as_list(observed.get("results")) if isinstance(result, Mapping)]
+    results = objects_in(value_at(step, "observation", "results"))
     if message["content"] or calls or message.get("reasoning") or not results:
         yield message
     call_ids = [call.get("tool_call_id") for call in calls]
     for result in results:
         text = content_text(result.get("content"))
         if result.get("source_call_id") in call_ids and result.get("source_call_id") is not None:
-            about = result["extra"] if isinstance(result.get("extra"), Mapping) else {}
-            is_error = about.get("is_error") is True or result.get("is_error") is True
+            is_error = value_at(result, "extra", "is_error") is True or result.get("is_error") is True
             failed = is_error or result["source_call_id"] in broken
             answer = {"role": "tool", "tool_call_id": result["source_call_id"], "content": text}
             yield {**answer, "is_error": failed}
@@ -195,7 +193,7 @@ def _usage(metrics: Any) -> dict[str, Any]:
     """The metrics with those that are not part of the format beside them, such as the tokens written into a cache."""
     if not isinstance(metrics, Mapping):
         return {}
-    return {**(metrics["extra"] if isinstance(metrics.get("extra"), Mapping) else {}), **metrics}
+    return {**as_object(metrics.get("extra")), **metrics}
 
 
 FORMAT = Format(

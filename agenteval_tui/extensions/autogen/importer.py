@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text, with_attachments
+from agenteval_tui.formats.importers.message_formats import as_object, objects_in, plain_text, with_attachments
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element, with_unread
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -54,7 +54,7 @@ def can_read(value: Any) -> bool:
 
 
 def _is_message(value: Any) -> bool:
-    kind = value.get("type") if isinstance(value, Mapping) else None
+    kind = as_object(value).get("type")
     return isinstance(kind, str) and kind in _TYPES and "content" in value
 
 
@@ -110,8 +110,8 @@ def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) 
 def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     kind, content = plain_text(message.get("type")), message.get("content")
     source = plain_text(message.get("source"))
-    results = [entry for entry in as_list(content) if isinstance(entry, Mapping) and "call_id" in entry]
-    calls = [entry for entry in as_list(content) if isinstance(entry, Mapping) and "arguments" in entry]
+    results = [entry for entry in objects_in(content) if "call_id" in entry]
+    calls = [entry for entry in objects_in(content) if "arguments" in entry]
     thought = message.get("thought")
     more = {"reasoning": content_text(thought)} if thought else {}
     if results:

@@ -9,7 +9,7 @@ from agenteval_tui.agents.process.python_usage import figures_in
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, as_object, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
 from agenteval_tui.formats.importers.trace_names import with_test_names
@@ -76,17 +76,13 @@ def _recording(root: str, rows: Sequence[Mapping[str, Any]]) -> Recording:
 
 
 def _attribute(row: Mapping[str, Any], name: str) -> str:
-    attributes = row.get("span_attributes")
-    return plain_text(attributes.get(name)) if isinstance(attributes, Mapping) else ""
+    return plain_text(value_at(row, "span_attributes", name))
 
 
 def _span(row: Mapping[str, Any], ids: set[str]) -> Span:
     kind = _KINDS.get(_attribute(row, "type"), "other")
-    parents = (
-        [plain_text(parent) for parent in row["span_parents"]] if isinstance(row.get("span_parents"), list) else []
-    )
-    metrics = row["metrics"] if isinstance(row.get("metrics"), Mapping) else {}
-    metadata = row["metadata"] if isinstance(row.get("metadata"), Mapping) else {}
+    parents = [plain_text(parent) for parent in as_list(row.get("span_parents"))]
+    metrics = as_object(row.get("metrics"))
     started, ended = (_figure(metrics.get(name)) for name in ("start", "end"))
     of_usage = figures_in(metrics)[1] if kind == "model" else {}  # of which the usage's own note tells
     for name, value in metrics.items():
@@ -104,7 +100,7 @@ def _span(row: Mapping[str, Any], ids: set[str]) -> Span:
         ended=None if ended is None else ended * 1000,
         asked=row.get("input"),
         answered=row.get("output"),
-        model=plain_text(metadata.get("model")),
+        model=plain_text(value_at(row, "metadata", "model")),
         usage=metrics if kind == "model" else None,
         error=plain_text(row.get("error")),
     )
@@ -117,7 +113,7 @@ def _figure(value: Any) -> float | None:
 
 
 def _scores(scores: Any) -> Iterator[CriterionResult]:
-    for name, value in scores.items() if isinstance(scores, Mapping) else ():
+    for name, value in as_object(scores).items():
         figure = number(value)
         if figure is not None:
             score = figure if 0 <= figure <= 1 else None

@@ -18,7 +18,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import plain_text, type_of
+from agenteval_tui.formats.importers.message_formats import as_object, plain_text, type_of
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, SessionRequest, session_recording
 from agenteval_tui.formats.importers.usage_import import number
@@ -401,7 +401,7 @@ class _Conversation:
 
 def _compaction(event: Event) -> str:
     about = event.get("compactMetadata") or event.get("compact_metadata") or event.get("microcompactMetadata")
-    about = about if isinstance(about, Mapping) else {}
+    about = as_object(about)
     why = plain_text(about.get("trigger"))
     before = number(about.get("preTokens", about.get("pre_tokens")))
     details = ", ".join(filter(None, (why, f"{before:,.0f} tokens before" if before is not None else "")))

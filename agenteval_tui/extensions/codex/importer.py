@@ -13,7 +13,7 @@ from agenteval_tui.agents.models.hosted_calls import hosted_call
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import objects_in, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, SessionRequest, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -112,8 +112,7 @@ class _Seen:
         if not isinstance(history, list):
             self.requests = None
             return
-        listed = [entry for entry in history if isinstance(entry, Mapping)]
-        self._seen = [item for entry in listed for item in _items(entry, 0)]
+        self._seen = [item for entry in objects_in(history) for item in _items(entry, 0)]
 
     def end(self) -> None:
         """The answer is whole."""

@@ -12,7 +12,13 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target, criteria_of_tools
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    objects_in,
+    plain_text,
+    transcript_of,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.trace_conversation import decoded
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
@@ -88,7 +94,6 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
         final_output=transcript.final_output or plain_text(case.get("actualOutput")),
     )
     variables = {name: case[key] for key, name in _VARIABLES.items() if case.get(key) not in (None, "", [], {})}
-    tags = case.get("tags")
     return Recording(
         test_id=as_id(name),
         test_name=name[:500],
@@ -96,7 +101,7 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
         prompt=plain_text(case.get("input")),
         variables=variables,
         results=tuple(_results(case)),
-        tags=tuple(plain_text(tag) for tag in tags) if isinstance(tags, list) else (),
+        tags=tuple(plain_text(tag) for tag in as_list(case.get("tags"))),
         expected=(*criteria_of_target(case.get("expectedOutput")), *criteria_of_tools(case.get("expectedTools"))),
         source=((f"{field}[]", case),),
     )
@@ -105,19 +110,13 @@ def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Reco
 def _with_trace(transcript: Transcript, case: Mapping[str, Any]) -> Transcript:
     """With the calls of the case's trace, where the case itself lists none. DeepEval leaves `toolsCalled` out unless
     the test gives it: then it is unknown."""
-    trace = case.get("trace")
-    spans = trace.get("toolSpans") if isinstance(trace, Mapping) else None
-    turns = case["turns"] if isinstance(case.get("turns"), list) else []
-    if any(isinstance(turn.get("toolsCalled"), list) for turn in (case, *turns) if isinstance(turn, Mapping)):
+    spans = value_at(case, "trace", "toolSpans")
+    if any(isinstance(turn.get("toolsCalled"), list) for turn in (case, *objects_in(case.get("turns")))):
         return transcript
     if not isinstance(spans, list):
         return without_calls(transcript, NAME)
-    tools = sorted((span for span in spans if isinstance(span, Mapping)), key=_began)
+    tools = sorted(objects_in(spans), key=lambda span: moment_ms(span.get("startTime")) or 0.0)
     return with_untold_calls(transcript, [_of_span(number, span) for number, span in enumerate(tools)])
-
-
-def _began(span: Mapping[str, Any]) -> float:
-    return moment_ms(span.get("startTime")) or 0.0
 
 
 def _of_span(number: int, span: Mapping[str, Any]) -> UntoldCall:
@@ -154,7 +153,7 @@ def _of_turns(turns: list[Any]) -> list[dict[str, Any]]:
 def _of_calls(calls: Any, before: str) -> list[dict[str, Any]]:
     """The calls as messages. DeepEval stores the calls and their results, but not the text that came with them."""
     messages: list[dict[str, Any]] = []
-    for at, call in enumerate(calls if isinstance(calls, list) else ()):
+    for at, call in enumerate(as_list(calls)):
         if not isinstance(call, Mapping):
             continue
         name = plain_text(call.get("name"))
@@ -171,10 +170,7 @@ def _of_calls(calls: Any, before: str) -> list[dict[str, Any]]:
 
 
 def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
-    metrics = case.get("metricsData")
-    for metric in metrics if isinstance(metrics, list) else ():
-        if not isinstance(metric, Mapping):
-            continue
+    for metric in objects_in(case.get("metricsData")):
         name = f"{NAME} {plain_text(metric.get('name')) or 'metric'}"
         reason = plain_text(metric.get("reason"))[:_LONGEST]
         error = plain_text(metric.get("error")).strip()

@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.formats.importers.format import Format, run_per_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, objects_in, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.transcripts.codec import content_text
@@ -25,9 +25,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     for moment in (value.get("startTime"), value.get("lastUpdated")):
         session.saw(moment)
     session.usage = UsageReader()
-    for message in as_list(value.get("messages")):
-        if not isinstance(message, Mapping):
-            continue
+    for message in objects_in(value.get("messages")):
         kind = message.get("type")
         session.saw(message.get("timestamp"))
         if kind == "user":
@@ -42,12 +40,11 @@ def _recording(value: Mapping[str, Any]) -> Recording:
 
 
 def _answer(message: Mapping[str, Any]) -> list[dict[str, Any]]:
-    calls = [call for call in as_list(message.get("toolCalls")) if isinstance(call, Mapping)]
+    calls = objects_in(message.get("toolCalls"))
     answer: dict[str, Any] = {"role": "assistant", "content": content_text(message.get("content"))}
     thoughts = [
         "\n".join(filter(None, (plain_text(thought.get("subject")), plain_text(thought.get("description")))))
-        for thought in as_list(message.get("thoughts"))
-        if isinstance(thought, Mapping)
+        for thought in objects_in(message.get("thoughts"))
     ]
     if thoughts:
         answer["reasoning"] = "\n\n".join(thoughts)
@@ -63,7 +60,7 @@ def _result(call: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's answer: the text in its function response, where there is one."""
     texts = []
     for part in as_list(call["result"]) or [call["result"]]:
-        response = part.get("functionResponse") if isinstance(part, Mapping) else None
+        response = value_at(part, "functionResponse")
         inner = response.get("response") if isinstance(response, Mapping) else part
         if isinstance(inner, Mapping) and len(inner) == 1:
             inner = next(iter(inner.values()))

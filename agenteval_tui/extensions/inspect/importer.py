@@ -30,7 +30,14 @@ from agenteval_tui.extensions.inspect.zip_file import Archive, DamagedMember, Me
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text, type_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    as_object,
+    objects_in,
+    plain_text,
+    type_of,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
 from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.traced_requests import as_asked
@@ -111,7 +118,7 @@ _REASON = 20_000
 
 def can_read(value: Any) -> bool:
     """Whether a file's first value is an Inspect log."""
-    evaluation = value.get("eval") if isinstance(value, Mapping) else None
+    evaluation = as_object(value).get("eval")
     return isinstance(evaluation, Mapping) and ("version" in value or "status" in value)
 
 
@@ -272,9 +279,8 @@ def _member_sample(member: Member, header: Mapping[str, Any]) -> Iterator[Record
 
 def _order(header: Mapping[str, Any]) -> Callable[[Member], tuple[int, int]]:
     """Samples as the dataset has them, then by epoch; the archive has them as they ended."""
-    dataset = _evaluation(header).get("dataset")
-    ids = dataset.get("sample_ids") if isinstance(dataset, Mapping) else None
-    place = {plain_text(sample_id): number for number, sample_id in enumerate(ids)} if isinstance(ids, list) else {}
+    ids = as_list(value_at(header, "eval", "dataset", "sample_ids"))
+    place = {plain_text(sample_id): number for number, sample_id in enumerate(ids)}
 
     def order(member: Member) -> tuple[int, int]:
         name, _, epoch = member.name[len(_SAMPLES) : -len(".json")].rpartition("_epoch_")
@@ -287,8 +293,7 @@ def _order(header: Mapping[str, Any]) -> Callable[[Member], tuple[int, int]]:
 
 
 def _evaluation(header: Mapping[str, Any]) -> Mapping[str, Any]:
-    evaluation = header.get("eval")
-    return evaluation if isinstance(evaluation, Mapping) else {}
+    return as_object(header.get("eval"))
 
 
 def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
@@ -309,8 +314,7 @@ def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
 
 def _is_own(header: Mapping[str, Any]) -> bool:
     """Whether this program wrote the log: then its head repeats what the samples say."""
-    metadata = _evaluation(header).get("metadata")
-    return isinstance(metadata, Mapping) and isinstance(metadata.get(KEY), Mapping)
+    return isinstance(value_at(header, "eval", "metadata", KEY), Mapping)
 
 
 def _told(header: Mapping[str, Any]) -> Iterator[Skipped]:
@@ -359,7 +363,7 @@ def _scorer_options(source: Source) -> dict[str, Mapping[str, Any]]:
             header = _header(open_archive(file))[0] if file.read(2) == b"PK" else _outline(source)[0]
         except DamagedMember:
             return {}
-    scorers = [scorer for scorer in as_list(_evaluation(header).get("scorers")) if isinstance(scorer, Mapping)]
+    scorers = objects_in(_evaluation(header).get("scorers"))
     return {
         plain_text(scorer.get("name")).rpartition("/")[2]: scorer["options"]
         for scorer in scorers
@@ -625,13 +629,12 @@ def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | Non
     # Given up, and not cut: half of a request would look like a whole one.
     if sample.pool.size > _LARGEST_POOL:
         messages = []
-    config = event.get("config") if isinstance(event.get("config"), Mapping) else {}
-    parameters = {key: value for key, value in (config or {}).items() if value is not None}
+    parameters = {key: value for key, value in as_object(event.get("config")).items() if value is not None}
     if event.get("tool_choice"):
         parameters["tool_choice"] = event["tool_choice"]
     output = event.get("output")
-    choices = as_list(output.get("choices")) if isinstance(output, Mapping) else []
-    answer = choices[0].get("message") if choices and isinstance(choices[0], Mapping) else None
+    choices = as_list(value_at(output, "choices"))
+    answer = value_at(choices[0], "message") if choices else None
     tools = sample.tools.place(as_list(event.get("tools")))
     model, error = plain_text(event.get("model")), plain_text(event.get("error"))
     return _ModelEvent(
@@ -644,7 +647,7 @@ def _model_event(event: Mapping[str, Any], sample: _Sample, started: float | Non
         error=error,
         started=started,
         ended=ended,
-        usage=output.get("usage") if isinstance(output, Mapping) else None,
+        usage=value_at(output, "usage"),
     )
 
 
@@ -725,8 +728,7 @@ def _recording(sample: _Sample, header: Mapping[str, Any]) -> Recording:
         sample.output = _resolved(sample.output, sample.attachments)
     transcript = with_requests(_transcript(sample, fields, header), _requests_of(sample))
     prompt = fields.get("input")
-    metadata = fields["metadata"] if isinstance(fields.get("metadata"), Mapping) else {}
-    own = metadata.get(KEY)
+    own = value_at(fields, "metadata", KEY)
     ours = is_ours(own)
     recording = Recording(
         test_id=as_id(sample_id),
@@ -760,13 +762,11 @@ def _own_source(sample: _Sample, fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str, Any]) -> Transcript:
-    choices = sample.output.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
+    choices = as_list(sample.output.get("choices"))
+    choice = as_object(choices[0]) if choices else {}
     messages = sample.messages
-    metadata = fields["metadata"] if isinstance(fields.get("metadata"), Mapping) else {}
-    if not messages and not is_ours(
-        metadata.get(KEY)
-    ):  # the conversation was not kept: what was asked and what was answered is all there is
+    # The conversation was not kept: what was asked and what was answered is all there is.
+    if not messages and not is_ours(value_at(fields, "metadata", KEY)):
         inputs = fields.get("input")
         messages = list(inputs) if isinstance(inputs, list) else [{"role": "user", "content": plain_text(inputs)}]
         messages += [choice["message"]] if isinstance(choice.get("message"), Mapping) else []
@@ -793,8 +793,8 @@ def _transcript(sample: _Sample, fields: Mapping[str, Any], header: Mapping[str,
     finish = plain_text(choice.get("stop_reason"))
     if isinstance(limit, Mapping) and limit.get("type"):
         finish = f"limit: {plain_text(limit['type'])}"
-    models, used = fields.get("model_usage"), UsageReader()
-    for usage in models.values() if isinstance(models, Mapping) else ():
+    used = UsageReader()
+    for usage in as_object(fields.get("model_usage")).values():
         used.add(usage)
     return replace(
         with_usage(transcript, used),
@@ -811,10 +811,9 @@ def _as_openai(data: Any) -> dict[str, Any]:
     """One of Inspect's messages as an OpenAI chat message."""
     if not isinstance(data, Mapping) or not isinstance(data.get("role"), str):
         raise AgentevalError("a message of it has no role")
-    metadata = data.get("metadata")
-    own = metadata.get(KEY) if isinstance(metadata, Mapping) else None
-    if isinstance(own, Mapping) and isinstance(own.get("message"), Mapping) and "role" in own["message"]:
-        return dict(own["message"])
+    own = as_object(value_at(data, "metadata", KEY, "message"))
+    if "role" in own:
+        return dict(own)
     content, thoughts = data.get("content"), []
     if isinstance(content, list):
         thoughts = [_thought(part) for part in content if type_of(part) == "reasoning"]
@@ -843,10 +842,8 @@ def _as_openai(data: Any) -> dict[str, Any]:
 
 
 def _parse_errors(message: Any) -> list[str]:
-    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
-    listed = calls if isinstance(calls, list) else ()
-    named_calls = [call for call in listed if isinstance(call, Mapping) and isinstance(call.get("function"), str)]
-    return [plain_text(call.get("parse_error")) for call in named_calls]
+    calls = objects_in(value_at(message, "tool_calls"))
+    return [plain_text(call.get("parse_error")) for call in calls if isinstance(call.get("function"), str)]
 
 
 def _thought(part: Mapping[str, Any]) -> str:
@@ -999,9 +996,6 @@ def _score_explanation(score: Mapping[str, Any]) -> str:
 
 
 def _only_scorer(header: Mapping[str, Any]) -> str:
-    scorers = header.get("scorers")
-    names = (
-        [scorer.get("name") for scorer in scorers if isinstance(scorer, Mapping)] if isinstance(scorers, list) else []
-    )
+    names = [scorer.get("name") for scorer in objects_in(header.get("scorers"))]
     name = names[0] if len(names) == 1 else None
     return name.rpartition("/")[2] if isinstance(name, str) and name else "score"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.formats.importers.format import Format, run_per_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, objects_in, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded, request_messages
 from agenteval_tui.formats.importers.trace_names import with_test_names
@@ -33,7 +33,7 @@ def can_read(value: Any) -> bool:
 
 def _recording(value: Mapping[str, Any]) -> Recording:
     trace = value["trace"] if isinstance(value.get("trace"), Mapping) else value
-    listed = [observation for observation in as_list(value.get("observations")) if isinstance(observation, Mapping)]
+    listed = objects_in(value.get("observations"))
     ids = {plain_text(observation.get("id")) for observation in listed}
     spans = [_span(observation, ids) for observation in listed]
     root = Span("", "other", asked=trace.get("input"), answered=trace.get("output"))
@@ -50,7 +50,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         transcript=transcript,
         prompt=first_user_text(transcript),
         agent=agent or name,
-        results=tuple(_scores(as_list(trace.get("scores")))),
+        results=tuple(_scores(objects_in(trace.get("scores")))),
         started_ms=moment_ms(trace.get("timestamp")),
         notes=tuple(notes),
         source=(("trace", about), *(("observations[]", observation) for observation in listed)),
@@ -58,9 +58,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
 
 
 def _span(observation: Mapping[str, Any], ids: set[str]) -> Span:
-    metadata = decoded(observation.get("metadata"))
-    attributes = metadata.get("attributes") if isinstance(metadata, Mapping) else None
-    about = attributes if isinstance(attributes, Mapping) else {}
+    about = as_object(value_at(decoded(observation.get("metadata")), "attributes"))
     kind = _KINDS.get(plain_text(observation.get("type")), "other")
     tool = next(
         (plain_text(about[key]) for key in ("gen_ai.tool.name", "ai.toolCall.name", "tool.name") if about.get(key)), ""
@@ -111,11 +109,9 @@ def _usage(observation: Mapping[str, Any]) -> dict[str, Any]:
     return {**details, "cost": observation.get("totalCost") or None}
 
 
-def _scores(scores: Iterable[Any]) -> Iterator[CriterionResult]:
+def _scores(scores: Iterable[Mapping[str, Any]]) -> Iterator[CriterionResult]:
     """What people and evaluators gave. Only a boolean says whether it is enough."""
     for score in scores:
-        if not isinstance(score, Mapping):
-            continue
         name, value = plain_text(score.get("name")) or "score", score.get("value")
         comment = plain_text(score.get("comment"))
         if score.get("dataType") == "BOOLEAN" and number(value) in (0.0, 1.0):

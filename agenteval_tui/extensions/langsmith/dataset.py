@@ -10,7 +10,14 @@ from msgspec import to_builtins
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import is_message, listed, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_object,
+    is_message,
+    listed,
+    plain_text,
+    transcript_of,
+    value_at,
+)
 from agenteval_tui.formats.importers.suite_import import (
     LARGEST,
     FoundTests,
@@ -72,13 +79,11 @@ def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> d
             inputs.pop(key)
             break
     test: dict[str, Any] = {"name": name, **(messages or _prompt(inputs))}
-    metadata = example.get("metadata")
-    metadata = dict(metadata) if isinstance(metadata, Mapping) else {}
+    metadata = dict(as_object(example.get("metadata")))
     splits = [*listed(example.get("split")), *listed(metadata.pop("dataset_split", None))]
     if tags := list(dict.fromkeys(split for split in splits if isinstance(split, str) and split.strip())):
         test["tags"] = tags
-    outputs = example.get("outputs")
-    outputs = outputs if isinstance(outputs, Mapping) else {}
+    outputs = as_object(example.get("outputs"))
     given = {**inputs, **test.pop("variables", {})}
     if len(outputs) > 1:
         given["outputs"] = dict(outputs)
@@ -211,8 +216,7 @@ def _tool_names(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else [value]
     names = []
     for entry in listed:
-        function = entry.get("function") if isinstance(entry, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
+        name = value_at(entry, "function", "name")
         name = name or (entry.get("name") or entry.get("tool") if isinstance(entry, Mapping) else entry)
         if not isinstance(name, str) or not name.strip() or "{{" in name:
             return []

@@ -14,7 +14,15 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import as_list, first_text, is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    as_object,
+    first_text,
+    is_message,
+    plain_text,
+    transcript_of,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.traced_requests import as_asked, lived_conversation
@@ -83,8 +91,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 def _usage_of(run: Mapping[str, Any]) -> object:
     for place in (run.get("outputs"), run.get("extra")):
         if isinstance(place, Mapping):
-            about = place.get("metadata")
-            usage = place.get("usage_metadata") or (about.get("usage_metadata") if isinstance(about, Mapping) else None)
+            usage = place.get("usage_metadata") or value_at(place, "metadata", "usage_metadata")
             if usage or place.get("usage"):
                 return usage or place["usage"]
     return run if "prompt_tokens" in run else None
@@ -134,15 +141,11 @@ def _recording(
 
 def _reference(about: Mapping[str, Any]) -> object:
     """The reference outputs of the example that was run, where an export of an experiment has them."""
-    example = about.get("reference_example")
-    inside = example.get("outputs") if isinstance(example, Mapping) else None
-    return next(
-        (
-            reference
-            for reference in (about.get("reference_outputs"), about.get("reference_output"), inside)
-            if reference
-        ),
-        None,
+    return (
+        about.get("reference_outputs")
+        or about.get("reference_output")
+        or value_at(about, "reference_example", "outputs")
+        or None
     )
 
 
@@ -189,12 +192,11 @@ def _transcript(root: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], note
 def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
     """What a model was asked in its run, where that is recorded as messages."""
     messages, inputs = _asked(run.get("inputs")), run.get("inputs")
-    extra = run.get("about", {}).get("extra")
-    sent = extra.get("invocation_params") if isinstance(extra, Mapping) else None
+    sent = value_at(run, "about", "extra", "invocation_params")
     outputs = run.get("outputs")
-    previous = outputs.get("previous_response_id") if isinstance(outputs, Mapping) else None
+    previous = value_at(outputs, "previous_response_id")
     is_whole = isinstance(sent, Mapping) or (isinstance(inputs, Mapping) and "model" in inputs)
-    about = {**(inputs if isinstance(inputs, Mapping) else {}), **(sent if isinstance(sent, Mapping) else {})}
+    about = {**as_object(inputs), **as_object(sent)}
     if previous:
         about["previous_response_id"] = previous
     return asked_in(
@@ -282,13 +284,13 @@ def _untold(call_id: str, name: str, step: Step | None, run: Mapping[str, Any], 
 
 def _call_of(run: Mapping[str, Any]) -> str:
     """The id of the call that a tool's run is, where it is said."""
-    outputs = run["outputs"] if isinstance(run.get("outputs"), Mapping) else {}
+    outputs = as_object(run.get("outputs"))
     inner = outputs["output"] if isinstance(outputs.get("output"), Mapping) else outputs
     return plain_text(inner.get("tool_call_id"))
 
 
 def _asked(inputs: Any) -> list[Any]:
-    messages = inputs.get("messages") if isinstance(inputs, Mapping) else None
+    messages = as_object(inputs).get("messages")
     if isinstance(messages, list) and messages and isinstance(messages[0], list):
         messages = messages[0]  # LangChain's batches of one
     listed = messages if isinstance(messages, list) else []
@@ -296,7 +298,7 @@ def _asked(inputs: Any) -> list[Any]:
 
 
 def _system(inputs: Any) -> list[dict[str, Any]]:
-    system = inputs.get("system") if isinstance(inputs, Mapping) else None
+    system = as_object(inputs).get("system")
     return [{"role": "system", "content": system}] if isinstance(system, str | list) and system else []
 
 
@@ -342,16 +344,15 @@ def _model(run: Mapping[str, Any]) -> str:
 
 
 def _finish(outputs: Any) -> str:
-    choices = outputs.get("choices") if isinstance(outputs, Mapping) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return plain_text(first.get("finish_reason")) if isinstance(first, Mapping) else ""
+    choices = as_list(value_at(outputs, "choices"))
+    return plain_text(value_at(choices[0], "finish_reason")) if choices else ""
 
 
 def _feedback(stats: Any) -> tuple[CriterionResult, ...]:
     """What people or evaluators gave: the mean of each key. Only 0..1 says what is enough."""
     criterion_results = []
-    for key, figures in stats.items() if isinstance(stats, Mapping) else ():
-        mean = number(figures.get("avg")) if isinstance(figures, Mapping) else None
+    for key, figures in as_object(stats).items():
+        mean = number(value_at(figures, "avg"))
         sentence = "LangSmith gave no figure" if mean is None else f"LangSmith gave {mean:g}"
         score = mean if mean is not None and 0 <= mean <= 1 else None
         criterion_results.append(foreign_result(f"{NAME} {key}", score=score, source=NAME, reason=sentence))

@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format, run_per_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, objects_in, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording, as_id, first_user_text
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of, decoded
 from agenteval_tui.formats.importers.trace_names import with_test_names
@@ -23,19 +23,18 @@ def can_read(value: Any) -> bool:
     """Whether a value of the file is a trace."""
     if not isinstance(value, Mapping) or not isinstance(value.get("info"), Mapping):
         return False
-    data = value.get("data")
-    return isinstance(data, Mapping) and isinstance(data.get("spans"), list)
+    return isinstance(value_at(value, "data", "spans"), list)
 
 
 def _recording(value: Mapping[str, Any]) -> Recording:
-    info, listed = value["info"], [span for span in value["data"]["spans"] if isinstance(span, Mapping)]
+    info, listed = value["info"], objects_in(value["data"]["spans"])
     ids = {plain_text(span.get("span_id")) for span in listed}
     spans = [_span(span, ids) for span in listed]
     notes: list[str] = []
     preview = Span("", "other", asked=info.get("request_preview"), answered=info.get("response_preview"))
     transcript = conversation_of(spans or [preview], NAME, notes)
     trace = plain_text(info.get("trace_id") or info.get("request_id"))
-    results, expected = _assessments(as_list(info.get("assessments")))
+    results, expected = _assessments(objects_in(info.get("assessments")))
     name = next((span.name for span in spans if not span.parent), "")
     return Recording(
         test_id=as_id(trace or "trace"),
@@ -56,14 +55,13 @@ def _recording(value: Mapping[str, Any]) -> Recording:
 
 def _readable(span: Mapping[str, Any]) -> dict[str, Any]:
     """The span with its attributes as they are meant: texts of JSON."""
-    attributes = span["attributes"] if isinstance(span.get("attributes"), Mapping) else {}
-    return {**span, "attributes": {key: decoded(value) for key, value in attributes.items()}}
+    return {**span, "attributes": {key: decoded(value) for key, value in as_object(span.get("attributes")).items()}}
 
 
 def _span(span: Mapping[str, Any], ids: set[str]) -> Span:
     about = _readable(span)["attributes"]
     kind = _KINDS.get(plain_text(about.get("mlflow.spanType")), "other")
-    status = span["status"] if isinstance(span.get("status"), Mapping) else {}
+    status = as_object(span.get("status"))
     failed = "ERROR" in plain_text(status.get("code") or span.get("status_code"))
     parent = plain_text(span.get("parent_span_id") or span.get("parent_id"))
     inputs, answered = about.get("mlflow.spanInputs"), about.get("mlflow.spanOutputs")
@@ -92,12 +90,10 @@ def _ms(nanoseconds: Any) -> float | None:
     return None if value is None or value <= 0 else value / 1e6
 
 
-def _assessments(listed: list[Any]) -> tuple[list[CriterionResult], Any]:
+def _assessments(listed: list[Mapping[str, Any]]) -> tuple[list[CriterionResult], Any]:
     """What people and judges said, and what was expected."""
     results, expected = [], None
     for assessment in listed:
-        if not isinstance(assessment, Mapping):
-            continue
         name = plain_text(assessment.get("assessment_name") or assessment.get("name")) or "assessment"
         why = plain_text(assessment.get("rationale"))
         if isinstance(assessment.get("expectation"), Mapping):

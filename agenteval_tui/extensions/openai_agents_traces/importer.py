@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, objects_in, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
 from agenteval_tui.formats.importers.trace_names import is_by_chance, with_test_names
@@ -39,11 +39,9 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         if not can_read(element.value):
             yield Skipped("not a trace or a span of one", element.line)
             continue
-        listed = as_list(element.value.get("data")) if "data" in element.value else [element.value]
-        for entry in listed:
-            if isinstance(entry, Mapping):
-                key = plain_text(entry.get("trace_id")) or plain_text(entry.get("id"))
-                traces.setdefault(key, []).append(entry)
+        for entry in objects_in(element.value.get("data", [element.value])):
+            key = plain_text(entry.get("trace_id")) or plain_text(entry.get("id"))
+            traces.setdefault(key, []).append(entry)
     for trace, parts in traces.items():
         try:
             yield _recording(trace, parts)
@@ -74,10 +72,9 @@ def _recording(trace: str, parts: list[Mapping[str, Any]]) -> Recording:
 
 
 def _span(span: Mapping[str, Any], ids: set[str]) -> Span:
-    data = span["span_data"] if isinstance(span.get("span_data"), Mapping) else {}
+    data = as_object(span.get("span_data"))
     kind = _KINDS.get(plain_text(data.get("type")), "other")
     response = data["response"] if isinstance(data.get("response"), Mapping) else None
-    error = span["error"] if isinstance(span.get("error"), Mapping) else {}
     parent = plain_text(span.get("parent_id"))
     return Span(
         id=plain_text(span.get("id")),
@@ -90,7 +87,7 @@ def _span(span: Mapping[str, Any], ids: set[str]) -> Span:
         answered=response if response is not None else data.get("output"),
         model=plain_text(data.get("model")),
         usage=data.get("usage") if kind == "model" else None,
-        error=plain_text(error.get("message")),
+        error=plain_text(value_at(span, "error", "message")),
     )
 
 

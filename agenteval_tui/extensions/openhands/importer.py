@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, as_object, objects_in, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -105,7 +105,7 @@ def _run(
             if isinstance(entry, Mapping):
                 session.saw(entry.get("timestamp"))
                 reader.take(entry)
-    metrics = about["metrics"] if isinstance(about.get("metrics"), Mapping) else {}
+    metrics = as_object(about.get("metrics"))
     session.messages, session.model = reader.messages, reader.model
     session.usage = reader.usage
     session.error = plain_text(about.get("error"))
@@ -124,7 +124,7 @@ def _run(
 
 
 def _id_of(about: Mapping[str, Any]) -> str:
-    issue = about["issue"] if isinstance(about.get("issue"), Mapping) else {}
+    issue = as_object(about.get("issue"))
     named = "-".join(plain_text(issue[key]) for key in ("owner", "repo", "number") if issue.get(key) is not None)
     return plain_text(about.get("instance_id")) or named
 
@@ -133,8 +133,7 @@ def _results(about: Mapping[str, Any]) -> Iterator[CriterionResult]:
     if isinstance(about.get("success"), bool):
         explanation = plain_text(about.get("result_explanation"))
         yield foreign_result("OpenHands resolved", passed=about["success"], source=NAME, reason=explanation)
-    result = about.get("test_result")
-    resolved = result.get("resolved") if isinstance(result, Mapping) else None
+    resolved = value_at(about, "test_result", "resolved")
     if isinstance(resolved, bool):
         yield foreign_result("resolved", passed=resolved, source=NAME)
 
@@ -158,8 +157,7 @@ class _Reader(Struct):
 
     def _response(self, event: Mapping[str, Any]) -> None:
         """The model's answer behind an event: it counts once, however many calls it made."""
-        about = event["tool_call_metadata"] if isinstance(event.get("tool_call_metadata"), Mapping) else {}
-        response = about.get("model_response")
+        response = value_at(event, "tool_call_metadata", "model_response")
         if isinstance(response, Mapping) and plain_text(response.get("id")) not in self.responses:
             self.responses.add(plain_text(response.get("id")))
             self.model = plain_text(response.get("model")) or self.model
@@ -184,7 +182,7 @@ class _Reader(Struct):
 
     def _call(self, event: Mapping[str, Any], action: str) -> tuple[str, str, Any]:
         """The call as the model made it, where that is kept; else the action with what it acts on."""
-        about = event["tool_call_metadata"] if isinstance(event.get("tool_call_metadata"), Mapping) else {}
+        about = as_object(event.get("tool_call_metadata"))
         call_id = plain_text(about.get("tool_call_id")) or f"action_{self.called}"
         for call in _calls_of(about.get("model_response")):
             function = call.get("function")
@@ -225,12 +223,8 @@ def _field(event: Mapping[str, Any], name: str) -> object:
 
 
 def _calls_of(response: Any) -> Iterator[Mapping[str, Any]]:
-    choices = as_list(response.get("choices")) if isinstance(response, Mapping) else []
-    for choice in choices:
-        message = choice.get("message") if isinstance(choice, Mapping) else None
-        for call in as_list(message.get("tool_calls")) if isinstance(message, Mapping) else []:
-            if isinstance(call, Mapping):
-                yield call
+    for choice in as_list(value_at(response, "choices")):
+        yield from objects_in(value_at(choice, "message", "tool_calls"))
 
 
 FORMAT = Format(

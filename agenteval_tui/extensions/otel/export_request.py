@@ -11,12 +11,12 @@ import base64
 import json
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from msgspec import Struct
 
 from agenteval_tui.core.numbers import count
-from agenteval_tui.formats.importers.message_formats import as_list
+from agenteval_tui.formats.importers.message_formats import as_list, objects_in, value_at
 
 LARGEST = 64_000_000
 """Bytes of a request, unpacked."""
@@ -119,49 +119,34 @@ def unread_in(path: str, request: Mapping[str, Any]) -> int:
 def spans_of(request: Mapping[str, Any]) -> Iterator[SentSpan]:
     """The spans in an OTLP JSON request. Leaves out invalid spans, which `unread_in` counts."""
     for resource, scope in _scopes(request, "resourceSpans", "scopeSpans"):
-        for span in as_list(scope.get("spans")):
-            if isinstance(span, Mapping) and _is_id(span.get("traceId")) and _is_id(span.get("spanId")):
+        for span in objects_in(scope.get("spans")):
+            if _is_id(span.get("traceId")) and _is_id(span.get("spanId")):
                 yield SentSpan(span, resource)
 
 
 def events_of(request: Mapping[str, Any]) -> Iterator[SentEvent]:
     """The log records in a request that are events of a span."""
     for resource, scope in _scopes(request, "resourceLogs", "scopeLogs"):
-        for record in as_list(scope.get("logRecords")):
-            if not isinstance(record, Mapping):
-                continue
+        for record in objects_in(scope.get("logRecords")):
             attributes = as_list(record.get("attributes"))
-            named = [
-                attribute
-                for attribute in attributes
-                if isinstance(attribute, Mapping) and attribute.get("key") == "event.name"
-            ]
-            name = record.get("eventName") or (_plain(named[0].get("value")) if named else "")
+            named = (_plain(pair.get("value")) for pair in objects_in(attributes) if pair.get("key") == "event.name")
+            name = record.get("eventName") or next(named, "")
+            # Instrumentations send what was said as a map.
+            fields = as_list(value_at(record, "body", "kvlistValue", "values"))
             trace, span = record.get("traceId"), record.get("spanId")
-            if isinstance(name, str) and name and isinstance(trace, str) and isinstance(span, str) and trace and span:
-                event = {"name": name, "attributes": [*_body(record.get("body")), *attributes]}
+            if _is_id(name) and _is_id(trace) and _is_id(span):
+                event = {"name": name, "attributes": [*fields, *attributes]}
                 yield SentEvent(trace, span, event, resource)
 
 
 def _scopes(
     request: Mapping[str, Any], outer: str, inner: str
 ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-    for entry in as_list(request.get(outer)):
-        if isinstance(entry, Mapping):
-            resource = entry.get("resource")
-            attributes = as_list(resource.get("attributes")) if isinstance(resource, Mapping) else ()
-            resource_attributes = {
-                str(pair.get("key")): _plain(pair.get("value")) for pair in attributes if isinstance(pair, Mapping)
-            }
-            for scope in as_list(entry.get(inner)):
-                if isinstance(scope, Mapping):
-                    yield resource_attributes, scope
-
-
-def _body(body: Any) -> list[Any]:
-    """The fields of a log record's body, which instrumentations send as a map."""
-    inner = body.get("kvlistValue") if isinstance(body, Mapping) else None
-    return list(as_list(inner.get("values"))) if isinstance(inner, Mapping) else []
+    for entry in objects_in(request.get(outer)):
+        pairs = objects_in(value_at(entry, "resource", "attributes"))
+        attributes = {str(pair.get("key")): _plain(pair.get("value")) for pair in pairs}
+        for scope in objects_in(entry.get(inner)):
+            yield attributes, scope
 
 
 def _plain(value: object) -> object:
@@ -169,7 +154,7 @@ def _plain(value: object) -> object:
     return next(iter(value.values()), None) if isinstance(value, Mapping) else value
 
 
-def _is_id(value: Any) -> bool:
+def _is_id(value: Any) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value)
 
 

@@ -33,7 +33,15 @@ from agenteval_tui.extensions.otel.openinference import PREFIXES
 from agenteval_tui.formats.agenteval_run import is_ours, restore_or_note
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import as_list, json_in, messages_of, plain_text
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    as_object,
+    json_in,
+    messages_of,
+    objects_in,
+    plain_text,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import (
     Recording,
     Skipped,
@@ -176,8 +184,8 @@ def _export(reader: Any) -> Iterator[dict[str, Any]]:
 
 def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
     """A span of either form, without what is not about a model, an agent or a tool."""
-    context = data["context"] if isinstance(data.get("context"), Mapping) else {}
-    status = data["status"] if isinstance(data.get("status"), Mapping) else {}
+    context = as_object(data.get("context"))
+    status = as_object(data.get("status"))
     code = status.get("code", status.get("status_code", data.get("status_code")))
     parent = plain_text(data.get("parentSpanId") or data.get("parent_span_id") or data.get("parent_id"))
     whole = openinference.with_kind(data, _attributes(data.get("attributes")))
@@ -196,20 +204,18 @@ def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
         or (not is_openinference and key.startswith(PREFIXES) and key not in attributes and key != "agent.name")
     }
     evaluations, messages = [], []
-    events = data.get("events")
-    for event in events if isinstance(events, list) else ():
-        if isinstance(event, Mapping):
-            inner = _attributes(event.get("attributes"))
-            name = plain_text(event.get("name"))
-            if name == "gen_ai.evaluation.result":
-                evaluations.append(inner)
-            elif event_messages := message_of_event(name, inner):
-                messages += event_messages
-            else:
-                attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
-                others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
-                # Its attributes say what it is; this name is the one of every exception.
-                passed_over["events[].name"] += name not in ("", "exception")
+    for event in objects_in(data.get("events")):
+        inner = _attributes(event.get("attributes"))
+        name = plain_text(event.get("name"))
+        if name == "gen_ai.evaluation.result":
+            evaluations.append(inner)
+        elif event_messages := message_of_event(name, inner):
+            messages += event_messages
+        else:
+            attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
+            others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
+            # Its attributes say what it is; this name is the one of every exception.
+            passed_over["events[].name"] += name not in ("", "exception")
     if messages:
         attributes[OF_EVENTS] = messages
     return {
@@ -242,7 +248,7 @@ def _moment(data: Mapping[str, Any], *keys: str) -> float | None:
 def _attributes(data: Any) -> dict[str, Any]:
     if isinstance(data, Mapping):
         return {str(key): value for key, value in data.items()}
-    return {str(pair.get("key")): _value(pair.get("value")) for pair in as_list(data) if isinstance(pair, Mapping)}
+    return {str(pair.get("key")): _value(pair.get("value")) for pair in objects_in(data)}
 
 
 def _value(data: object, depth: int = 0) -> object:
@@ -253,11 +259,9 @@ def _value(data: object, depth: int = 0) -> object:
         if key == "intValue":
             return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
         if key == "arrayValue":
-            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
-            return [_value(item, depth + 1) for item in inner]
+            return [_value(item, depth + 1) for item in as_list(value_at(value, "values"))]
         if key == "kvlistValue":
-            inner = as_list(value.get("values")) if isinstance(value, Mapping) else ()
-            pairs = [pair for pair in inner if isinstance(pair, Mapping)]
+            pairs = objects_in(value_at(value, "values"))
             return {str(pair.get("key")): _value(pair.get("value"), depth + 1) for pair in pairs}
         if key == "bytesValue":
             return _bytes(value)

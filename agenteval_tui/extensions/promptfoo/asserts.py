@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.extensions.promptfoo.code import AssertionCode
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, plain_text
 from agenteval_tui.formats.importers.suite_import import checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import javascript_yaml
@@ -79,7 +79,7 @@ def criteria_of(
 
 
 def _criteria(assertions: Any, sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
-    for assertion in assertions if isinstance(assertions, list) else ():
+    for assertion in as_list(assertions):
         if not isinstance(assertion, Mapping):
             yield needs_manual_work(f"Assertion {plain_text(assertion)[:60]}", plain_text(assertion)[:300])
         elif assertion.get("type") == "assert-set":
@@ -90,7 +90,7 @@ def _criteria(assertions: Any, sources: _Sources, share: float) -> Iterator[dict
 
 def _set(assertion_set: Mapping[str, Any], sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
     """The criteria of a set: all must pass; with a threshold one criterion, whose score is their mean."""
-    inner = assertion_set["assert"] if isinstance(assertion_set.get("assert"), list) else []
+    inner = as_list(assertion_set.get("assert"))
     own = _weight(assertion_set)
     threshold = number(assertion_set.get("threshold"))
     if threshold is not None:

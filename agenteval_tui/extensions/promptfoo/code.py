@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.formats.importers.message_formats import listed, plain_text
+from agenteval_tui.formats.importers.message_formats import listed, plain_text, value_at
 from agenteval_tui.formats.importers.suite_import import checked
 from agenteval_tui.suites.templates import is_template
 
@@ -125,12 +125,10 @@ class AssertionCode:
 
 def has_structured_answers(providers: Any) -> bool:
     """Whether a provider of OpenAI is asked for a schema: promptfoo then reads its answer as JSON."""
-    for provider in providers if isinstance(providers, list) else [providers]:
-        config = provider.get("config") if isinstance(provider, Mapping) else None
-        form = config.get("response_format") if isinstance(config, Mapping) else None
-        if isinstance(form, Mapping) and form.get("type") == "json_schema":
-            return True
-    return False
+    return any(
+        value_at(provider, "config", "response_format", "type") == "json_schema"
+        for provider in (providers if isinstance(providers, list) else [providers])
+    )
 
 
 def _transforms(assertion: Mapping[str, Any]) -> Sequence[str] | None:

@@ -118,7 +118,7 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
         code=code,
         providers=providers,
     )
-    scenarios = config["scenarios"] if isinstance(config.get("scenarios"), list) else []
+    scenarios = as_list(config.get("scenarios"))
     for entry in listed(config.get("tests")) or ([] if scenarios else [{}]):
         if isinstance(entry, str):
             adding.named(entry)

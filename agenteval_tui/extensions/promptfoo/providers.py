@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenteval_tui.agents.registry import option_problems
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, plain_text
 from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.templates import is_template
 
@@ -59,10 +59,10 @@ class Providers:
             return ""
         if "id" not in provider and len(provider) == 1:  # {"openai:gpt-4o": {"config": ...}}
             [(key, value)] = provider.items()
-            provider = {"id": key, **(value if isinstance(value, Mapping) else {})}
+            provider = {"id": key, **as_object(value)}
         provider_id = plain_text(provider.get("id"))
         options = provider.get("config")
-        config: Mapping[str, Any] = options if isinstance(options, Mapping) else {}
+        config: Mapping[str, Any] = as_object(options)
         left_out = [str(key) for key in provider if key not in _TRANSLATED]
         try:
             agent_config = _endpoint(provider_id, config) if provider_id.startswith("http") else _model(provider_id)

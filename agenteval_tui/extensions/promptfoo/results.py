@@ -23,7 +23,15 @@ from agenteval_tui.extensions.promptfoo import config
 from agenteval_tui.extensions.promptfoo.asserts import criteria_of
 from agenteval_tui.formats.importers.derived_criteria import local_criteria
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    as_object,
+    is_message,
+    objects_in,
+    plain_text,
+    transcript_of,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
@@ -125,7 +133,7 @@ def _learn_rows(source: Source, names: _Names) -> None:
 def _of_prompts(prompts: Any, seen: set[str]) -> Counter[str]:
     """What the columns of the results say that no row does; `seen`: prompts' and providers' names of rows."""
     fields: Counter[str] = Counter()
-    for prompt in prompts if isinstance(prompts, list) else ():
+    for prompt in as_list(prompts):
         fields.update(path for path, text in texts_of(prompt, "results.prompts[]") if text not in seen)
     return fields
 
@@ -162,7 +170,7 @@ class _Names:
     def learn(self, prompts: Any) -> None:
         """From the columns of the results: how many variations there are, and which need their prompt's name."""
         if isinstance(prompts, list):
-            columns = [column for column in prompts if isinstance(column, Mapping)]
+            columns = objects_in(prompts)
             self._variations = len(prompts)
             self._prompts = Counter(plain_text(column.get("provider")) for column in columns)
             self._labels = Counter((plain_text(column.get("provider")), _label(column)) for column in columns)
@@ -209,8 +217,7 @@ class _Names:
         if self._variations == 1:
             return ""
         label = _provider(row)
-        provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
-        names = {label, plain_text(provider.get("id"))}
+        names = {label, plain_text(value_at(row, "provider", "id"))}
         if not any(self._prompts[name] > 1 for name in names):
             return label
         prompt = _label(row.get("prompt"))
@@ -220,7 +227,7 @@ class _Names:
 
 
 def _provider(row: Mapping[str, Any]) -> str:
-    provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
+    provider = as_object(row.get("provider"))
     return plain_text(provider.get("label") or provider.get("id") or row.get("provider"))
 
 
@@ -232,8 +239,7 @@ def _prompt_number(row: Mapping[str, Any]) -> object:
 
 def _label(prompt: Any) -> str:
     """What a prompt is called, on one line; promptfoo calls one without a name by its whole text."""
-    label = plain_text(prompt.get("label")) if isinstance(prompt, Mapping) else ""
-    return on_one_line(label, LONGEST_LABEL)
+    return on_one_line(plain_text(value_at(prompt, "label")), LONGEST_LABEL)
 
 
 def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
@@ -241,27 +247,21 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
         return Skipped("no result: it has neither a `testCase` nor a `response`", line)
     # Before 2024 a row did not hold its test.
     case = row["testCase"] if isinstance(row.get("testCase"), Mapping) else {"description": row.get("description")}
-    variables_of_row = row.get("vars", case.get("vars"))
-    variables = (
-        {key: value for key, value in variables_of_row.items() if not key.startswith("_")}
-        if isinstance(variables_of_row, Mapping)
-        else {}
-    )
+    written = as_object(row.get("vars", case.get("vars")))
+    variables = {key: value for key, value in written.items() if not key.startswith("_")}
     test_id, test_name = names.test(case, variables)
-    provider = row["provider"] if isinstance(row.get("provider"), Mapping) else {}
-    agent = _provider(row)
-    names.seen.update((agent, plain_text(provider.get("id"))))
+    agent, provider_id = _provider(row), plain_text(value_at(row, "provider", "id"))
+    names.seen.update((agent, provider_id))
     notes: list[str] = []
     try:
-        transcript = _transcript(row, plain_text(provider.get("id")) or agent, notes)
+        transcript = _transcript(row, provider_id or agent, notes)
     except AgentevalError as error:
         return Skipped(error.what, line)
-    prompt = row["prompt"] if isinstance(row.get("prompt"), Mapping) else {}
     return Recording(
         test_id=test_id,
         test_name=test_name,
         transcript=transcript,
-        prompt=plain_text(prompt.get("raw")),
+        prompt=plain_text(value_at(row, "prompt", "raw")),
         agent=agent,
         variables=variables,
         results=() if transcript.error is not None else _verdicts(row),
@@ -274,9 +274,8 @@ def _row(row: Any, names: _Names, line: int) -> Recording | Skipped:
 
 
 def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcript:
-    response = row["response"] if isinstance(row.get("response"), Mapping) else {}
-    prompt = row["prompt"] if isinstance(row.get("prompt"), Mapping) else {}
-    messages = [*_asked(plain_text(prompt.get("raw"))), *_answered(response.get("output"))]
+    response = as_object(row.get("response"))
+    messages = [*_asked(plain_text(value_at(row, "prompt", "raw"))), *_answered(response.get("output"))]
     transcript = transcript_of(messages, notes=notes)
     if not _has_calls_in_it(response.get("output")):
         transcript = without_calls(transcript, NAME)
@@ -285,9 +284,9 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
     lines = plain_text(error).strip().splitlines()
     latency = number(row.get("latencyMs"))
     used = UsageReader()
-    figures = row.get("tokenUsage") or response.get("tokenUsage")
+    figures = as_object(row.get("tokenUsage") or response.get("tokenUsage"))
     costs = {} if row.get("cost") is None else {"cost": row["cost"]}
-    used.add({**(figures if isinstance(figures, Mapping) else {}), **costs})
+    used.add({**figures, **costs})
     return replace(
         with_usage(transcript, used),
         timing=Timing(total_ms=latency),
@@ -327,9 +326,8 @@ def _answered(output: Any) -> list[Any]:
 def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
     """A result for each assertion. Where they alone would say something else than promptfoo did (a threshold over
     all, a function of its own), promptfoo's verdict decides and they are for information."""
-    grading = row["gradingResult"] if isinstance(row.get("gradingResult"), Mapping) else {}
-    listed = grading.get("componentResults")
-    parts = [part for part in (listed if isinstance(listed, list) else ()) if isinstance(part, Mapping)]
+    grading = as_object(row.get("gradingResult"))
+    parts = objects_in(grading.get("componentResults"))
     success = row.get("success")
     whole = success if isinstance(success, bool) else grading.get("pass")
     taken: Counter[str] = Counter()
@@ -348,7 +346,7 @@ def _verdicts(row: Mapping[str, Any]) -> tuple[CriterionResult, ...]:
 
 
 def _verdict(part: Mapping[str, Any], taken: Counter[str]) -> CriterionResult:
-    assertion = part["assertion"] if isinstance(part.get("assertion"), Mapping) else {}
+    assertion = as_object(part.get("assertion"))
     name = f"{NAME} {plain_text(assertion.get('metric') or assertion.get('type')) or 'assertion'}"
     taken[name] += 1
     if taken[name] > 1:

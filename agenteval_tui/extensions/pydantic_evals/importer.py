@@ -13,7 +13,15 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    as_object,
+    is_message,
+    objects_in,
+    plain_text,
+    transcript_of,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number, with_usage
@@ -40,10 +48,7 @@ def _is_report(value: Any) -> bool:
         return False
     if "failures" in value and "cases" in value:
         return True
-    cases = value.get("cases")
-    return isinstance(cases, list) and any(
-        isinstance(case, Mapping) and any(key in case for key in _OF_RUNS) for case in cases[:5]
-    )
+    return any(key in case for case in objects_in(value.get("cases"))[:5] for key in _OF_RUNS)
 
 
 def recordings(source: Source) -> Iterator[Recording | Skipped]:
@@ -82,7 +87,7 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
     if not _messages_in(answered):
         transcript = without_calls(transcript, NAME)
     duration = number(case.get("task_duration"))
-    metrics = case["metrics"] if isinstance(case.get("metrics"), Mapping) else {}
+    metrics = as_object(case.get("metrics"))
     error = plain_text(case.get("error_message")).strip()
     used = UsageReader()
     used.add(metrics)
@@ -154,8 +159,7 @@ def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
                     f"{NAME} {name}", source=NAME, reason=f"the score can't be read: {sentence}"
                 )
             yield replace(criterion_result, severity="info") if decides or kind == "labels" else criterion_result
-    failures = case.get("evaluator_failures")
-    for entry in failures if isinstance(failures, list) else ():
+    for entry in as_list(case.get("evaluator_failures")):
         about = entry if isinstance(entry, Mapping) else {"error_message": entry}
         sentence = "; ".join(filter(None, (plain_text(about.get(key)).strip() for key in _FAILURE)))
         yield unreadable_result(
@@ -192,17 +196,15 @@ def fits_yaml(keys: frozenset[str]) -> bool:
 def tests(source: Source) -> FoundTests:
     """A test for each case: its own evaluators, and those of the dataset."""
     document = read_document(source, "PyYAML")
-    cases = document.get("cases") if isinstance(document, Mapping) else None
+    cases = value_at(document, "cases")
     if not isinstance(cases, list):
         raise AgentevalError("this is not a pydantic-evals dataset: it has no list `cases`", where=str(source.path))
     found_tests = FoundTests(name=plain_text(document.get("name")) or source.path.stem)
-    shared = document.get("evaluators")
     for index, case in enumerate(cases, 1):
         if not isinstance(case, Mapping) or "inputs" not in case:
             found_tests.skipped.append(f"case {index} has no `inputs`")
             continue
-        own = case.get("evaluators")
-        evaluators = [*(own if isinstance(own, list) else []), *(shared if isinstance(shared, list) else [])]
+        evaluators = [*as_list(case.get("evaluators")), *as_list(document.get("evaluators"))]
         found_tests.tests.append(_test(case, evaluators, index))
     if document.get("report_evaluators"):
         found_tests.note("evaluators of the whole report are not translated: `agenteval stats` has such figures")
@@ -252,7 +254,7 @@ def _criterion(evaluator: Any, expected: Any) -> dict[str, Any]:
         if isinstance(arguments, Mapping | list)
         else arguments
     )
-    keywords: Mapping[str, Any] = arguments if isinstance(arguments, Mapping) else {}
+    keywords: Mapping[str, Any] = as_object(arguments)
     return _translated(name, first, keywords, expected) or needs_manual_work(
         name or "Evaluator", f"pydantic-evals' {name} {json.dumps(arguments, default=str) if arguments else ''}".strip()
     )

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.extensions.swe_agent.mini_swe_agent import is_trajectory, trajectory_recording
 from agenteval_tui.formats.importers.format import Format, run_per_value
-from agenteval_tui.formats.importers.message_formats import as_list, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, as_object, objects_in, plain_text
 from agenteval_tui.formats.importers.recording import Recording, first_user_text
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.grading.grade import foreign_result
@@ -41,10 +41,10 @@ def can_read(value: Any) -> bool:
 def _recording(value: Mapping[str, Any]) -> Recording:
     if is_trajectory(value):
         return trajectory_recording(value)
-    info = value["info"] if isinstance(value.get("info"), Mapping) else {}
+    info = as_object(value.get("info"))
     environment = plain_text(value.get("environment"))
     session = Session(environment, agent=NAME, source=[("", value)])
-    history = [entry for entry in value["history"] if isinstance(entry, Mapping)]
+    history = objects_in(value["history"])
     session.messages = [*_messages(history), *_later(history, as_list(value.get("trajectory")))]
     stats = info.get("model_stats")
     if isinstance(stats, Mapping):

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, objects_in, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.importers.usage_import import number
@@ -33,28 +33,27 @@ def is_trajectory(value: Any) -> bool:
     """Whether a value of a file is a trajectory."""
     if not isinstance(value, Mapping) or not isinstance(value.get("messages"), list):
         return False
-    info = value.get("info")
     is_told = plain_text(value.get("trajectory_format")).startswith(NAME)
-    return is_told or (isinstance(info, Mapping) and "mini_version" in info)
+    return is_told or "mini_version" in as_object(value.get("info"))
 
 
 def trajectory_recording(value: Mapping[str, Any]) -> Recording:
     """The run that a trajectory is. Raises `AgentevalError` when the agent says nothing in it."""
-    info = _mapping(value.get("info"))
-    listed = [message for message in value["messages"] if isinstance(message, Mapping)]
+    info = as_object(value.get("info"))
+    listed = objects_in(value["messages"])
     session = Session(plain_text(value.get("instance_id")), agent=NAME, source=[("", value)])
     session.messages = list(_messages(listed))
-    session.model = plain_text(_mapping(_mapping(info.get("config")).get("model")).get("model_name"))
+    session.model = plain_text(value_at(info, "config", "model", "model_name"))
     session.usage = UsageReader()
     for message in listed:
-        session.usage.add(_mapping(_extra(message).get("response")).get("usage"))
+        session.usage.add(value_at(message, "extra", "response", "usage"))
         _see(session, number(_extra(message).get("timestamp")))
     last = _extra(listed[-1]) if listed else {}
     status = plain_text(info.get("exit_status") or last.get("exit_status"))
     if status and status.lower() not in ("submitted", *_LIMITS):
         session.error = f"{status}: {plain_text(last.get('exception_str'))}".rstrip(": ")
     recording = session_recording(session)
-    cost = number(_mapping(info.get("model_stats")).get("instance_cost"))
+    cost = number(value_at(info, "model_stats", "instance_cost"))
     usage = recording.transcript.usage
     submission = plain_text(info.get("submission") or last.get("submission"))
     return replace(
@@ -83,7 +82,7 @@ def _messages(listed: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         if role == "exit":
             continue
         if message.get("object") == "response" and isinstance(message.get("output"), list):
-            yield from (dict(item) for item in message["output"] if isinstance(item, Mapping))
+            yield from map(dict, objects_in(message["output"]))
         elif role == "assistant" and not message.get("tool_calls"):
             commands = _commands(message)
             waiting = [f"action_{called + number}" for number in range(1, len(commands) + 1)]
@@ -108,11 +107,7 @@ def _commands(message: Mapping[str, Any]) -> list[str]:
     """What a message has run: as the program found it; else what it finds in the text, if that is one command."""
     actions = _extra(message).get("actions")
     if isinstance(actions, list):
-        return [
-            plain_text(action.get("command"))
-            for action in actions
-            if isinstance(action, Mapping) and action.get("command")
-        ]
+        return [plain_text(action["command"]) for action in objects_in(actions) if action.get("command")]
     commands = [command.strip() for command in _COMMAND.findall(content_text(message.get("content")))]
     return commands if len(commands) == 1 else []
 
@@ -126,11 +121,7 @@ def _failed(extra: Mapping[str, Any], text: str) -> bool:
 
 
 def _extra(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    return _mapping(message.get("extra"))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return as_object(message.get("extra"))
 
 
 def _results(status: str) -> Iterator[CriterionResult]:

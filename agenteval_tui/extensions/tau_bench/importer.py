@@ -12,7 +12,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
 from agenteval_tui.formats.importers.format import Format, run_per_value
-from agenteval_tui.formats.importers.message_formats import plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, plain_text, value_at
 from agenteval_tui.formats.importers.recording import Recording, first_user_text
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
@@ -36,8 +36,8 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         raise AgentevalError("`task_id` is neither a number nor a text")
     if not isinstance(value["traj"], list):
         raise AgentevalError("`traj` is not a list of messages")
-    info = value["info"] if isinstance(value.get("info"), Mapping) else {}
-    task = info["task"] if isinstance(info.get("task"), Mapping) else {}
+    info = as_object(value.get("info"))
+    task = as_object(info.get("task"))
     transcript = from_openai_messages([_marked(message) for message in value["traj"]])
     if info.get("error"):
         # What tau-bench writes when the run itself broke: a reward of 0 that says nothing about the agent.
@@ -91,22 +91,18 @@ def _verdict(reward: Any, info: Mapping[str, Any]) -> CriterionResult:
 
 def _lacked_outputs(info: Mapping[str, Any]) -> list[str]:
     """The outputs that the agent never said, as tau-bench's own evaluation found."""
-    details = info.get("reward_info")
-    inner = details.get("info") if isinstance(details, Mapping) else None
-    outputs = inner.get("outputs") if isinstance(inner, Mapping) else None
-    return [str(key) for key, there in outputs.items() if not there] if isinstance(outputs, Mapping) else []
+    outputs = as_object(value_at(info, "reward_info", "info", "outputs"))
+    return [str(key) for key, there in outputs.items() if not there]
 
 
 def _reason(reward: float, info: Mapping[str, Any]) -> str:
     reason = f"tau-bench gave a reward of {reward:g}"
-    details = info.get("reward_info")
-    inner = details.get("info") if isinstance(details, Mapping) else None
-    if isinstance(inner, Mapping):
-        if inner.get("r_actions") == 0:
-            reason += ": the database is not in the state that the right actions lead to"
-        elif inner.get("r_outputs") == 0:
-            missing = _lacked_outputs(info)
-            reason += ": the answer lacks " + (", ".join(map(repr, missing)) if missing else "what it must say")
+    details = as_object(value_at(info, "reward_info", "info"))
+    if details.get("r_actions") == 0:
+        reason += ": the database is not in the state that the right actions lead to"
+    elif details.get("r_outputs") == 0:
+        missing = _lacked_outputs(info)
+        reason += ": the answer lacks " + (", ".join(map(repr, missing)) if missing else "what it must say")
     return reason
 
 

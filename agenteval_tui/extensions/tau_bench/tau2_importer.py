@@ -15,7 +15,13 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, without_own_fields
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_actions
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_object,
+    objects_in,
+    plain_text,
+    transcript_of,
+    value_at,
+)
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.usage_import import moment_ms, number
 from agenteval_tui.formats.stream.json_reader import skipped_by
@@ -184,12 +190,12 @@ def _file(path: Path, context: _Known) -> Iterator[Recording | Skipped]:
 
 
 def _agent(info: Any) -> str:
-    about = info.get("agent_info") if isinstance(info, Mapping) else None
-    return plain_text(about.get("llm") or about.get("implementation")) if isinstance(about, Mapping) else ""
+    about = as_object(value_at(info, "agent_info"))
+    return plain_text(about.get("llm") or about.get("implementation"))
 
 
 def _recording(value: Any, context: _Known) -> Recording:
-    listed = value.get("messages") if isinstance(value, Mapping) else None
+    listed = as_object(value).get("messages")
     if isinstance(value, Mapping) and listed is None and isinstance(value.get("ticks"), list):
         listed = _of_ticks(value["ticks"])
     if not isinstance(value, Mapping) or "task_id" not in value or not isinstance(listed, list):
@@ -197,7 +203,7 @@ def _recording(value: Any, context: _Known) -> Recording:
     about = context.index.get(plain_text(value.get("id")), {})
     task_id, trial = plain_text(value["task_id"]), value.get("trial", about.get("trial"))
     agent = context.agent
-    about_it = value["info"] if isinstance(value.get("info"), Mapping) else {}
+    about_it = as_object(value.get("info"))
     own = about_it.get(KEY)
     messages = [entry for message in listed for entry in _said(message)]
     notes: list[str] = []
@@ -268,9 +274,7 @@ def _said(message: Any) -> list[Any]:
         return [{"role": "user", "content": f"[tool] {plain_text(message.get('content'))}"}]
     if role == "user" and isinstance(calls, list) and calls:
         used = [
-            f"[tool] {plain_text(call.get('name'))} {plain_text(call.get('arguments'))}"
-            for call in calls
-            if isinstance(call, Mapping)
+            f"[tool] {plain_text(call.get('name'))} {plain_text(call.get('arguments'))}" for call in objects_in(calls)
         ]
         parts = [plain_text(message.get("content")), *used]
         return [{"role": "user", "content": "\n".join(text for text in parts if text)}]
@@ -278,36 +282,29 @@ def _said(message: Any) -> list[Any]:
 
 
 def _variables(task: Mapping[str, Any]) -> dict[str, Any]:
-    criteria = task.get("evaluation_criteria")
-    actions = criteria.get("actions") if isinstance(criteria, Mapping) else None
+    actions = value_at(task, "evaluation_criteria", "actions")
     variables = {"expected_actions": actions, "user_scenario": task.get("user_scenario")}
     return {key: value for key, value in variables.items() if value is not None}
 
 
 def _expected(task: Mapping[str, Any], simulation: Mapping[str, Any], transcript: Transcript) -> tuple[Any, ...]:
     """What the task's right actions ask of the agent. Where the simulation was evaluated it says which tools write."""
-    criteria = task.get("evaluation_criteria")
-    info = simulation.get("reward_info")
-    checks = info.get("action_checks") if isinstance(info, Mapping) else None
-    kinds: dict[str, str] = {}
-    for check in checks if isinstance(checks, list) else ():
-        action = check.get("action") if isinstance(check, Mapping) else None
-        if isinstance(action, Mapping):
-            kinds[plain_text(action.get("name"))] = plain_text(check.get("tool_type"))
-    return criteria_of_actions(
-        criteria.get("actions") if isinstance(criteria, Mapping) else None, transcript, tool=NAME, kinds=kinds
-    )
+    checks = objects_in(value_at(simulation, "reward_info", "action_checks"))
+    kinds = {
+        plain_text(check["action"].get("name")): plain_text(check.get("tool_type"))
+        for check in checks
+        if isinstance(check.get("action"), Mapping)
+    }
+    actions = value_at(task, "evaluation_criteria", "actions")
+    return criteria_of_actions(actions, transcript, tool=NAME, kinds=kinds)
 
 
 def _of_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
     """What was said and done in a simulation of speech, tick by tick: pieces of one's speech are put together."""
     messages: list[dict[str, Any]] = []
-    for tick in ticks:
-        if not isinstance(tick, Mapping):
-            continue
+    for tick in objects_in(ticks):
         for who, role in (("agent", "assistant"), ("user", "user")):
-            chunk = tick.get(f"{who}_chunk")
-            text = _of_chunk(chunk) if isinstance(chunk, Mapping) else ""
+            text = _of_chunk(as_object(tick.get(f"{who}_chunk")))
             last = messages[-1] if messages else {}
             if text and last.get("role") == role and "tool_calls" not in last:
                 last["content"] += text
@@ -316,9 +313,7 @@ def _of_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
             calls, answers = tick.get(f"{who}_tool_calls"), tick.get(f"{who}_tool_results")
             if isinstance(calls, list) and calls:
                 messages.append({"role": role, "content": "", "tool_calls": calls})
-            for answer in answers if isinstance(answers, list) else ():
-                if isinstance(answer, Mapping):
-                    messages.append({"requestor": role, **answer, "role": "tool"})
+            messages += [{"requestor": role, **answer, "role": "tool"} for answer in objects_in(answers)]
     return messages
 
 
@@ -336,15 +331,14 @@ def _verdicts(simulation: Mapping[str, Any], about: Mapping[str, Any]) -> tuple[
 
 
 def _verdict(info: Any) -> CriterionResult:
-    reward = info.get("reward") if isinstance(info, Mapping) else None
+    reward = value_at(info, "reward")
     if reward is None:
         return foreign_result(REWARD, source=NAME, reason="the file gives no reward")
     score = None if isinstance(reward, str) else number(reward)
     if score is None:
         return unreadable_result(REWARD, source=NAME, reason=f"the reward can't be read: {plain_text(reward)}")
-    assert isinstance(info, Mapping)
-    parts = info.get("reward_breakdown")
-    lost = [str(key) for key, points in parts.items() if points == 0] if isinstance(parts, Mapping) else []
+    parts = as_object(value_at(info, "reward_breakdown"))
+    lost = [str(key) for key, points in parts.items() if points == 0]
     reason = f"tau2-bench gave a reward of {score:g}" + (f": nothing for {', '.join(lost)}" if lost else "")
     return foreign_result(REWARD, score=score, passed=abs(score - 1) <= 1e-6, source=NAME, reason=reason)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
+from agenteval_tui.formats.importers.message_formats import as_list, is_message, objects_in, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
@@ -76,7 +76,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 def _has_place_for_calls(value: Mapping[str, Any]) -> bool:
     """Whether a conversation is one with tools: ShareGPT's own has only what people and the model said; sets for
     training with tools have a list of these, or turns of calls."""
-    turns = [turn for turn in as_list(value["conversations"]) if isinstance(turn, Mapping)]
+    turns = objects_in(value["conversations"])
     return "tools" in value or any(_ROLES.get(plain_text(turn.get("from"))) in ("call", "tool") for turn in turns)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenteval_tui.formats.importers.format import Format
-from agenteval_tui.formats.importers.message_formats import json_in, plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, json_in, objects_in, plain_text
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, literal_prompt, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import read_document
@@ -42,7 +42,7 @@ def can_read(value: Any) -> bool:
 def tests(source: Source) -> FoundTests:
     """The tests of the file. A grader of an unknown type asks a person, and is named with its place."""
     document = read_document(source, "PyYAML")
-    items = _folded(document).get("items") if isinstance(document, Mapping) else None
+    items = _folded(as_object(document)).get("items")
     listed = items if isinstance(items, list) else document if isinstance(document, list) else [document]
     found_tests = FoundTests(name=source.path.stem, metrics="umbraco")
     for index, each in enumerate(listed, 1):
@@ -68,12 +68,12 @@ def _add(written: Mapping[str, Any], index: int, found_tests: FoundTests) -> Non
         test["repeat"] = count
     context = {key: value for key in KEPT if (value := json_in(fields.get(key.lower()))) not in (None, [], {})}
     test["context"] = {CONTEXT: context}
-    graders = [_folded(grader) for grader in _maps(fields.get("graders"))]
+    graders = [_folded(grader) for grader in objects_in(fields.get("graders"))]
     test["criteria"] = [_criterion(grader, number_, alias, found_tests) for number_, grader in enumerate(graders)]
     if not test["criteria"]:
         found_tests.note(f"{alias}: it has no graders; a person decides until there are some")
         test["criteria"] = [needs_manual_work("Good", "Umbraco has no graders for this test")]
-    if variations := _maps(fields.get("variations")):
+    if variations := objects_in(fields.get("variations")):
         test["variations"] = [
             _variation(_folded(variation), place, alias, found_tests) for place, variation in enumerate(variations, 1)
         ]
@@ -87,7 +87,7 @@ def _add(written: Mapping[str, Any], index: int, found_tests: FoundTests) -> Non
 
 def _asked(config: Any, alias: str, fields: Mapping[str, Any], found_tests: FoundTests) -> dict[str, Any]:
     """The prompt: the message of an agent test; of a prompt test, the variables that its prompt gets."""
-    settings = _folded(config) if isinstance(config, Mapping) else {}
+    settings = _folded(as_object(config))
     message = plain_text(settings.get("message"))
     if message.strip():
         return literal_prompt(message)
@@ -108,8 +108,7 @@ def _variation(fields: Mapping[str, Any], place: int, alias: str, found_tests: F
     changed = {key: json_in(fields[key.lower()]) for key in VARIED if fields.get(key.lower()) is not None}
     if changed:
         variation["context"] = {CONTEXT: changed}
-    config = changed.get("testFeatureConfig")
-    if isinstance(config, Mapping) and "message" in _folded(config):
+    if "message" in _folded(as_object(changed.get("testFeatureConfig"))):
         found_tests.note(
             f"{alias}, variation {name!r}: its message is kept, but not sent: write a separate test for it"
         )
@@ -134,8 +133,7 @@ def _tell_apart(variations: list[dict[str, Any]], alias: str, found_tests: Found
 
 def _criterion(fields: Mapping[str, Any], index: int, alias: str, found_tests: FoundTests) -> dict[str, Any]:
     kind = plain_text(fields.get("gradertypeid") or fields.get("gradertype") or fields.get("type")).lower()
-    config = json_in(fields.get("config"))
-    config = _folded(config) if isinstance(config, Mapping) else {}
+    config = _folded(as_object(json_in(fields.get("config"))))
     name = plain_text(fields.get("name")).strip() or kind or f"grader {index + 1}"
     make = _GRADERS.get(kind)
     criterion: dict[str, Any] | str
@@ -244,8 +242,7 @@ def order_pattern(tools: list[str], *, alone: bool) -> str:
 def _guardrail(name: str, config: Mapping[str, Any]) -> Made:
     """It passes where the evaluator finds something."""
     evaluator = plain_text(config.get("evaluatorid")).lower()
-    own = json_in(config.get("evaluatorconfig"))
-    own = _folded(own) if isinstance(own, Mapping) else {}
+    own = _folded(as_object(json_in(config.get("evaluatorconfig"))))
     if evaluator == "contains":
         return _contains(name, own)
     if evaluator == "regex":
@@ -327,10 +324,6 @@ def _count(value: Any) -> int:
 def _folded(value: Mapping[str, Any]) -> dict[str, Any]:
     """The fields by their names in small letters: the API writes camelCase, the documentation PascalCase."""
     return {str(key).lower(): field for key, field in value.items()}
-
-
-def _maps(value: Any) -> list[Mapping[str, Any]]:
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
 FORMAT = Format(

@@ -240,7 +240,7 @@ class _Conversation:
             message = {**message, "unread_role": message["role"]}
         content = message.get("content")
         if isinstance(content, list):
-            thoughts = [_thought(block) for block in _maps(content) if _block_kind(block) in _THOUGHT_BLOCKS]
+            thoughts = [_thought(block) for block in objects_in(content) if _block_kind(block) in _THOUGHT_BLOCKS]
             if thoughts:
                 rest = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
                 message = {**message, "content": rest, "reasoning": _joined(*thoughts)}
@@ -372,14 +372,14 @@ class _Conversation:
         calls: list[Mapping[str, Any]] = [
             _function(call.get("id"), call.get("name"), call.get("args"))
             for key in ("tool_calls", "invalid_tool_calls")
-            for call in _maps(fields.get(key))
+            for call in objects_in(fields.get(key))
         ] or [self._readable(call) for call in as_list(_with_calls_beside(fields).get("tool_calls"))]
         results: list[dict[str, Any]] = []
         more: dict[str, Any] = {}
         if isinstance(content, list):
             # The calls of the program's tools are beside the content, too; those of the server's tools only in it.
             inside, content = _sorted_out(content, {call.get("id") for call in calls})
-            thoughts = _joined(*(_thought(block) for block in _maps(content) if _typed(block, _THOUGHT_BLOCKS)))
+            thoughts = _joined(*(_thought(block) for block in objects_in(content) if _typed(block, _THOUGHT_BLOCKS)))
             content = [block for block in content if not _typed(block, _THOUGHT_BLOCKS)]
             calls += [call for inner in inside for call in inner.get("tool_calls") or ()]
             results = [inner for inner in inside if inner["role"] == "tool"]
@@ -412,9 +412,9 @@ class _Conversation:
         if message["kind"] == "response":
             self.usage.add(message.get("usage"))
             self._of_model(message.get("model_name"), message.get("finish_reason"))
-            self._pydantic_response(_maps(message["parts"]))
+            self._pydantic_response(objects_in(message["parts"]))
             return
-        for part in _maps(message["parts"]):
+        for part in objects_in(message["parts"]):
             kind, content = part.get("part_kind"), content_text(part.get("content"))
             attached = list(attachments_in(part.get("content")))
             if str(kind).endswith("-return") or (kind == "retry-prompt" and part.get("tool_name")):
@@ -617,12 +617,29 @@ def _block_kind(block: Mapping[str, Any]) -> str:
 def _blocks(content: Any) -> list[Mapping[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return _maps(content)
+    return objects_in(content)
 
 
 def as_list(value: Any) -> list[Any]:
     """The value if it is a list, else []."""
     return value if isinstance(value, list) else []
+
+
+def as_object(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object, else {}."""
+    return value if isinstance(value, (dict, Mapping)) else {}
+
+
+def value_at(value: object, *keys: str) -> object:
+    """What nested objects have at these keys; None where one of them is not an object, or lacks its key."""
+    for key in keys:
+        value = as_object(value).get(key)
+    return value
+
+
+def objects_in(value: Any) -> list[Mapping[str, Any]]:
+    """The objects in a list; [] for anything else."""
+    return [entry for entry in value if isinstance(entry, (dict, Mapping))] if isinstance(value, list) else []
 
 
 def listed(value: Any) -> list[Any]:
@@ -646,10 +663,6 @@ def json_in(value: object) -> object:
         return json.loads(value) if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") else value
     except (ValueError, RecursionError):
         return value
-
-
-def _maps(value: Any) -> list[Mapping[str, Any]]:
-    return [entry for entry in value if isinstance(entry, (dict, Mapping))] if isinstance(value, list) else []
 
 
 def _joined(*parts: str) -> str:
