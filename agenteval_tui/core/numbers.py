@@ -78,7 +78,7 @@ def _side(value: float, edge: float) -> int:
 
 def points(difference: float, decimals: int = 1) -> str:
     """A difference of shares -1..1 in points: `+12`, `-0.5` where that says more; `0` only where there is none."""
-    return _signed((difference,), decimals)[0]
+    return _enough((difference,), decimals, "+")[0]
 
 
 def least_points(difference: float) -> str:
@@ -88,7 +88,7 @@ def least_points(difference: float) -> str:
 
 def points_interval(low: float, high: float, decimals: int = 1) -> tuple[str, str]:
     """Both ends of an interval of differences -1..1 in points: ("-0.4", "+12"). Ends that differ stay apart."""
-    first, last = _signed((low, high), decimals)
+    first, last = _enough((low, high), decimals, "+")
     return first, last
 
 
@@ -235,25 +235,17 @@ def typed_whole(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
-def _enough(shares: tuple[float, ...], least: int) -> list[str]:
+def _enough(shares: tuple[float, ...], least: int, sign: str = "") -> list[str]:
+    """Shares, or differences of shares, in percent: with the fewest digits that keep them apart, and that write none as
+    nothing or as all that is not."""
     texts: list[str] = []
     for decimals in range(least, _MOST_DECIMALS + 1):
-        texts = [_plain(100 * share, decimals) for share in shares]
-        true = all((text in ("0", "100")) <= (share in (0.0, 1.0)) for text, share in zip(texts, shares, strict=True))
-        if true and len(set(texts)) == len(set(shares)):
-            break
-    return texts
-
-
-def _signed(differences: tuple[float, ...], least: int) -> list[str]:
-    texts: list[str] = []
-    for decimals in range(least, _MOST_DECIMALS + 1):
-        texts = [_plain(100 * difference, decimals, "+") for difference in differences]
+        texts = [_plain(100 * share, decimals, sign) for share in shares]
         true = all(
-            (text in ("0", "+100", "-100")) <= (difference in (0.0, 1.0, -1.0))
-            for text, difference in zip(texts, differences, strict=True)
+            share in (0.0, 1.0, -1.0) or text.lstrip("+-") not in ("0", "100")
+            for text, share in zip(texts, shares, strict=True)
         )
-        if true and len(set(texts)) == len(set(differences)):
+        if true and len(set(texts)) == len(set(shares)):
             break
     return texts
 
