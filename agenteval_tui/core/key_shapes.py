@@ -6,7 +6,7 @@ A shape must tell a key from what is not one: hashes of git, UUIDs, base64 image
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -272,14 +272,8 @@ def without_keys(text: str) -> str:
 
 
 def _without_tokens(pattern: re.Pattern[str], text: str) -> str:
-    parts: list[str] = []
-    end = 0
-    for match in pattern.finditer(text):
-        loose = match.group("loose")
-        if loose is None or _random(loose):
-            parts += (text[end : match.start()], STAND_IN)
-            end = match.end()
-    return "".join([*parts, text[end:]]) if parts else text
+    matches = pattern.finditer(text)
+    return _masked(text, (match.span() for match in matches if match["loose"] is None or _random(match["loose"])))
 
 
 def without_keys_in(names: Mapping[str, Any]) -> dict[str, str]:
@@ -312,15 +306,18 @@ def open_key(text: str) -> int:
 
 
 def _taken(shape: _Shape, text: str) -> str:
+    group = "key" if "key" in shape.pattern.groupindex else 0
+    keys = (match for match in shape.pattern.finditer(text) if match[group] != STAND_IN)
+    return _masked(text, (key.span(group) for key in keys if shape.sure is None or shape.sure(key[group])))
+
+
+def _masked(text: str, places: Iterable[tuple[int, int]]) -> str:
+    """`text` with `***` in these places, which follow one another; the same object where there are none."""
     parts: list[str] = []
     end = 0
-    group = "key" if "key" in shape.pattern.groupindex else 0
-    for match in shape.pattern.finditer(text):
-        key = match.group(group)
-        if key == STAND_IN or (shape.sure is not None and not shape.sure(key)):
-            continue
-        parts += (text[end : match.start(group)], STAND_IN)
-        end = match.end(group)
+    for start, behind in places:
+        parts += (text[end:start], STAND_IN)
+        end = behind
     return "".join([*parts, text[end:]]) if parts else text
 
 
@@ -328,12 +325,8 @@ def _without_secret_of_id(text: str) -> str:
     """A secret access key has no letters of its own: it is what looks like one near its id."""
     ids = [match.start() for match in _AWS_ID.finditer(text)]
 
-    def stand_in(match: re.Match[str]) -> str:
-        near = any(abs(match.start() - at) <= _NEAR for at in ids)
-        return STAND_IN if near and _mixed(match.group()) else match.group()
-
-    masked = _AWS_SECRET.sub(stand_in, text) if ids else text
-    return text if masked == text else masked
+    near = (match for match in _AWS_SECRET.finditer(text) if any(abs(match.start() - at) <= _NEAR for at in ids))
+    return _masked(text, (match.span() for match in near if _mixed(match[0])))
 
 
 def _beginnings(word: str) -> str:
