@@ -11,6 +11,7 @@ import shutil
 import sysconfig
 from collections.abc import Iterator
 from importlib import metadata, util
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,10 +19,14 @@ from msgspec import Struct
 
 def installed(module: str) -> bool:
     """Whether the module can be imported; it is not."""
+    return _spec(module) is not None
+
+
+def _spec(module: str) -> ModuleSpec | None:
     try:
-        return util.find_spec(module) is not None
+        return util.find_spec(module)
     except (ImportError, ValueError):
-        return False
+        return None
 
 
 def version_of(package: str) -> str:
@@ -89,10 +94,7 @@ def other_owners() -> Iterator[tuple[str, str]]:
 
 def their_module() -> str:
     """Where a module `agenteval` lies, which is not ours; "" if there is none."""
-    try:
-        spec = util.find_spec(THEIR_MODULE)
-    except (ImportError, ValueError):
-        return ""
+    spec = _spec(THEIR_MODULE)
     if spec is None:
         return ""
     places = [*(spec.submodule_search_locations or ())]
