@@ -24,31 +24,30 @@ _TOKENS = tuple(name for name in Usage.__struct_fields__ if name != "cost")
 
 def _tokens_in(value: object) -> int | None:
     """A number of tokens; None for what can't be one: negative, no number, broken, or larger than any model reads."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if not 0 <= value <= MOST_TOKENS or int(value) != value:  # not a number fails the first
-        return None
-    return int(value)
+    number = _within(value, 0, MOST_TOKENS)
+    return int(number) if number is not None and number.is_integer() else None
 
 
 def _dollars_in(value: object) -> float | None:
     """A cost in US dollars; None for what can't be one."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= MOST_DOLLARS else None
+    return _within(value, 0, MOST_DOLLARS)
 
 
 def duration_in(value: object) -> float | None:
     """A length of time in milliseconds; None for what can't be one."""
-    moment = _moment_in(value)
-    return None if moment is None or moment < 0 else moment
+    return _within(value, 0, MOST_MS)
 
 
 def _moment_in(value: object) -> float | None:
     """Milliseconds since the run's start, before it too; None for what can't be so."""
+    return _within(value, -MOST_MS, MOST_MS)
+
+
+def _within(value: object, least: float, most: float) -> float | None:
+    """The number; None for anything else, and outside these limits, which not-a-number always is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if -MOST_MS <= value <= MOST_MS else None
+    return float(value) if least <= value <= most else None
 
 
 def shown_figure(value: object) -> str:
