@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from agenteval_tui.core.key_shapes import STAND_IN
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS, Redactor
 from agenteval_tui.transcripts.model import Attachment, HookRun, Message, Note, Output, RunError, ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests, OfferedTool
-from agenteval_tui.transcripts.state import Reading
+from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import Traceback, with_texts
 
 
@@ -57,10 +57,9 @@ class TranscriptRedactor(Redactor):
         # Without the mark of the cut, behind which a beginning of a secret would not be at the end.
         if (cut := self.cut(body)) is not body:
             redacted = cut + redacted[len(body) :]
-        text = redacted
-        if self._words is None or self._words.search(text) is None:
-            return text
-        return self._words.sub(STAND_IN, text)
+        if self._words is None or self._words.search(redacted) is None:
+            return redacted
+        return self._words.sub(STAND_IN, redacted)
 
     def transcript(self, transcript: Transcript) -> Transcript:
         """`transcript` with `***` for every secret, in all of its texts; the same object where there are none."""
@@ -80,20 +79,16 @@ class TranscriptRedactor(Redactor):
         steps = tuple([replace(step, name=self.text(step.name)) for step in transcript.timing.steps]) if changed else ()
         if changed and steps != transcript.timing.steps:
             changed["timing"] = replace(transcript.timing, steps=steps)
-        notes = tuple(map(self.note, transcript.notes))
-        if notes != transcript.notes:
-            changed["notes"] = notes
-        output = tuple(map(self._output, transcript.output))
-        if output != transcript.output:
-            changed["output"] = output
-        hooks = tuple(map(self._hook, transcript.hooks))
-        if hooks != transcript.hooks:
-            changed["hooks"] = hooks
-        if any(
-            self._in_reading(reading)
-            for probe_state in transcript.state
-            for reading in (probe_state.before, probe_state.after)
-        ):
+        redactors: dict[str, Callable[[Any], Any]] = {
+            "notes": self.note,
+            "output": self._output,
+            "hooks": self._hook,
+        }
+        for name, redactor in redactors.items():
+            redacted = tuple(map(redactor, getattr(transcript, name)))
+            if redacted != getattr(transcript, name):
+                changed[name] = redacted
+        if self._in_state(transcript.state):
             changed["state"] = tuple(
                 [
                     replace(
@@ -121,7 +116,7 @@ class TranscriptRedactor(Redactor):
         parts: list[str | None] = [transcript.model, transcript.finish_reason, transcript.log]
         for message in transcript.messages:
             parts += (message.content, message.reasoning, message.role, message.tool_call_id, message.name)
-            parts += [text for attachment in message.attachments for text in _texts(attachment)]
+            parts += [getattr(attachment, name) for attachment in message.attachments for name in _TEXTS]
         for call in transcript.tool_calls:
             parts += (call.id, call.name, call.result)
         # Nearly always the last message's text: it is looked at once.
@@ -140,11 +135,7 @@ class TranscriptRedactor(Redactor):
         text = "\n".join([part for part in parts if part])
         if self.text(text) is not text or any(part and self.cut(part) is not part for part in parts):
             return True
-        if any(
-            self._in_reading(reading)
-            for probe_state in transcript.state
-            for reading in (probe_state.before, probe_state.after)
-        ):
+        if self._in_state(transcript.state):
             return True
         if transcript.requests is not None and self._in_requests(transcript.requests):
             return True
@@ -209,11 +200,7 @@ class TranscriptRedactor(Redactor):
 
     def _message(self, message: Message) -> Message:
         changed: dict[str, Any] = {}
-        if message.content:
-            self._note(changed, "content", message.content)
-        if message.reasoning:
-            self._note(changed, "reasoning", message.reasoning)
-        for name in ("role", "tool_call_id", "name"):
+        for name in ("content", "reasoning", "role", "tool_call_id", "name"):
             self._note(changed, name, getattr(message, name))
         attachments = tuple([self.attachment(attachment) for attachment in message.attachments])
         if attachments != message.attachments:
@@ -234,6 +221,10 @@ class TranscriptRedactor(Redactor):
         fields = self._fields(reading.fields)
         traceback, output = self.traceback(reading.traceback), self.cut(self._said(reading.output))
         return replace(reading, value=self.data(reading.value), fields=fields, traceback=traceback, output=output)
+
+    def _in_state(self, state: Iterable[ProbeState]) -> bool:
+        readings = (reading for probe_state in state for reading in (probe_state.before, probe_state.after))
+        return any(map(self._in_reading, readings))
 
     def _in_reading(self, reading: Reading | None) -> bool:
         if reading is None:
@@ -261,10 +252,6 @@ class TranscriptRedactor(Redactor):
 
 
 _TEXTS = ("media_type", "name", "description", "url", "mark")
-
-
-def _texts(attachment: Attachment) -> list[str]:
-    return [getattr(attachment, name) for name in _TEXTS]
 
 
 NOTHING = TranscriptRedactor()
