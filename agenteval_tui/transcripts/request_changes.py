@@ -184,7 +184,7 @@ class _Units:
 
 def _parts(message: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     calls = message.get("tool_calls")
-    if message.get("role") != "assistant" or not isinstance(calls, list) or not calls:
+    if not isinstance(calls, list) or not calls:
         yield message
         return
     if message.get("content"):
