@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field, json
 
+from agenteval_tui.core.common_ends import SharedStarts
 from agenteval_tui.core.document import Count, Document, extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.core.shared_starts import SharedStarts
 from agenteval_tui.transcripts.message_key import message_key
 
 RequestPart = Literal["system", "tools", "parameters"]

@@ -22,11 +22,10 @@ from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request, tool_requests
 from agenteval_tui.agents.recording.protocols import Reply, read_reply, read_request
 from agenteval_tui.agents.usage import UsageSum
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_ends import SharedStarts, common_start
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
-from agenteval_tui.core.shared_starts import SharedStarts
 from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.codec import from_openai_messages, read_attachments
 from agenteval_tui.transcripts.message_key import message_key

@@ -23,9 +23,8 @@ from agenteval_tui.agents.recording.answers import Difference
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
 from agenteval_tui.agents.recording.volatile import ANY, PATTERNS, Volatile
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_ends import SharedStarts, common_end, common_start
 from agenteval_tui.core.json_values import with_texts
-from agenteval_tui.core.shared_starts import SharedStarts
 
 # What no answer depends on.
 _BESIDE = frozenset(("metadata", "user", "safety_identifier", "prompt_cache_key", "service_tier"))
