@@ -1,18 +1,20 @@
-"""What models were asked for their answers: the exact requests, each text once."""
+"""What models were asked for their answers: the exact requests, each text once; and what a message of one says."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct, field, json
+from msgspec import Meta, Struct, field
+from msgspec.json import Encoder
 
 from agenteval_tui.core.common_ends import SharedStarts
 from agenteval_tui.core.document import Count, Document, extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.transcripts.message_key import message_key
+from agenteval_tui.transcripts.call_arguments import decode_arguments
 
 RequestPart = Literal["system", "tools", "parameters"]
 UNRECORDED: tuple[RequestPart, ...] = ("system", "tools", "parameters")
@@ -283,7 +285,7 @@ class _Table:
         return place
 
 
-_encoder = json.Encoder(order="deterministic", enc_hook=str)
+_encoder = Encoder(order="deterministic", enc_hook=str)
 
 
 def _stretches(places: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -332,10 +334,28 @@ def files_of(message: Mapping[str, Any]) -> str:
 
 
 def _calls_text(message: Mapping[str, Any]) -> str:
+    return ", ".join(f"{function.get('name')}({function.get('arguments')})" for function in functions_of(message))
+
+
+def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Its tool calls, as a program wrote them: servers refuse much of that, and it is kept."""
     calls = message.get("tool_calls")
-    functions = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
-    return ", ".join(
-        f"{function.get('name')}({function.get('arguments')})"
-        for function in functions
-        if isinstance(function, Mapping)
-    )
+    return [call for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+
+
+def functions_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The functions that its tool calls name, with their arguments."""
+    functions = [call.get("function") for call in calls_of(message)]
+    return [function for function in functions if isinstance(function, Mapping)]
+
+
+def message_key(message: Mapping[str, Any]) -> str:
+    """Role, text, calls, images and files: what the model sees of it. Frameworks write ids, the arguments of calls,
+    names and thoughts of one and the same message otherwise from request to request."""
+    functions = functions_of(message)
+    if isinstance(older := message.get("function_call"), Mapping):  # what OpenAI had before `tool_calls`
+        functions.append(older)
+    calls = [[function.get("name"), decode_arguments(function.get("arguments"))[0]] for function in functions]
+    files = [[file.get("sha256"), file.get("url")] for file in message.get("attachments") or ()]
+    parts = [message.get("role"), str(message.get("content") or "").strip(), calls, *files]
+    return json.dumps(parts, sort_keys=True, default=str)

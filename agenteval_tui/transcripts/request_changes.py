@@ -17,13 +17,14 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.document import Count, Document
-from agenteval_tui.transcripts.message_key import message_key
 from agenteval_tui.transcripts.model_request import (
     ModelRequest,
     ModelRequests,
     OfferedTool,
+    calls_of,
     content_of,
     files_of,
+    message_key,
 )
 
 Kind = Literal[
@@ -398,8 +399,7 @@ def _stands_there(
 
 
 def _call_ids(message: Mapping[str, Any]) -> list[str]:
-    calls = message.get("tool_calls")
-    return [str(call.get("id") or "") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+    return [str(call.get("id") or "") for call in calls_of(message)]
 
 
 def _is_same_text(text: str, other: str, *, alike: bool) -> bool:

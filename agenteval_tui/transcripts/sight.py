@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.transcripts.call_arguments import decode_arguments
-from agenteval_tui.transcripts.message_key import message_key
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.transcripts.model_request import ModelRequests
+from agenteval_tui.transcripts.model_request import ModelRequests, functions_of, message_key
 from agenteval_tui.transcripts.request_changes import RequestChange, changes_since
 
 LOSSES = ("dropped", "replaced", "masked", "restarted")
@@ -171,12 +170,7 @@ def _key(role: str, content: object, calls: list[list[Any]]) -> _Key:
 
 
 def _calls(message: Mapping[str, Any]) -> list[list[Any]]:
-    listed = message.get("tool_calls")
-    functions = (
-        (call.get("function") for call in listed if isinstance(call, Mapping)) if isinstance(listed, list) else ()
-    )
     return [
         [str(function.get("name")), decode_arguments(function.get("arguments"))[0]]
-        for function in functions
-        if isinstance(function, Mapping)
+        for function in functions_of(message)
     ]

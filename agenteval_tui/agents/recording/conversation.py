@@ -28,9 +28,8 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.codec import from_openai_messages, read_attachments
-from agenteval_tui.transcripts.message_key import message_key
 from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usage
-from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestLine, RequestPart
+from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestLine, RequestPart, message_key
 
 _Message = dict[str, Any]
 
