@@ -28,26 +28,27 @@ def write_rows(connection: sqlite3.Connection, statement: str, rows: Sequence[tu
     """Execute `statement` for all rows; `{rows}` in it is replaced by `VALUES (?, ...), ...`. Where it ends in
     RETURNING, gives what it returned, in any order."""
     returned: list[Any] = []
-    position = 0
-    for size in _SIZES:
-        while len(rows) - position >= size:
-            chunk = rows[position : position + size]
-            position += size
-            values = [value for row in chunk for value in row]
-            returned += connection.execute(_expanded(statement, size, len(chunk[0])), values).fetchall()
+    for chunk in _chunks(rows):
+        values = [value for row in chunk for value in row]
+        returned += connection.execute(_expanded(statement, len(chunk), len(chunk[0])), values).fetchall()
     return returned
 
 
 def look_up(connection: sqlite3.Connection, statement: str, keys: Sequence[Any]) -> list[Any]:
     """The rows of a query for many keys, which ends in `IN {keys}`."""
     rows: list[Any] = []
+    for chunk in _chunks(keys):
+        rows += connection.execute(statement.replace("{keys}", f"({_marks(len(chunk))})"), chunk).fetchall()
+    return rows
+
+
+def _chunks(items: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """The items in their order, as many at a time as one of the statements takes."""
     position = 0
     for size in _SIZES:
-        while len(keys) - position >= size:
-            chunk = keys[position : position + size]
+        while len(items) - position >= size:
+            yield items[position : position + size]
             position += size
-            rows += connection.execute(statement.replace("{keys}", f"({_marks(size)})"), chunk).fetchall()
-    return rows
 
 
 @lru_cache(maxsize=256)
