@@ -28,6 +28,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.transcripts.model import ErrorCode, RunError
 
+_HAS_ENDED = f"r.status IN ({', '.join(map(repr, COMPLETED))})"
 _LAST = 2**63 - 1  # no execution has this number
 
 
@@ -186,15 +187,9 @@ def first_seen_in(connection: sqlite3.Connection, signatures: Sequence[str]) -> 
     return {signature: run for signature, run in rows.fetchall() if run is not None}
 
 
-# Which runs to look at
-
-
 def runs_where(connection: sqlite3.Connection, condition: str, values: Sequence[Any]) -> list[int]:
     """The row numbers of ended runs that a condition over table `runs` (as `r`) lets through, oldest first."""
-    marks = ",".join("?" * len(COMPLETED))
-    rows = connection.execute(
-        f"SELECT r.id FROM runs r WHERE r.status IN ({marks}) AND ({condition}) ORDER BY r.id", (*COMPLETED, *values)
-    )
+    rows = connection.execute(f"SELECT r.id FROM runs r WHERE {_HAS_ENDED} AND ({condition}) ORDER BY r.id", values)
     return [row[0] for row in rows.fetchall()]
 
 
@@ -225,27 +220,25 @@ def newest_executions(
     `before`: the tests, each with the execution before which to look (None: any), `projects`: only executions of these
     (none: of all). Tests that have none are left out. One step in an index a test, however long the history is.
     """
-    marks = ",".join("?" * len(COMPLETED))
     condition, values = runs_in(projects, "+r.execution")
     # A subquery a test: with a join and max() all executions of the test would be read. The "+" keeps the index from
     # being asked for each execution of the projects.
     here = f" AND {condition}" if projects else ""
     rows = connection.execute(
         "SELECT w.key, (SELECT r.execution FROM runs r WHERE r.test = w.key AND r.execution < coalesce(w.value, ?)"
-        f" AND r.superseded != {FORK} AND r.status IN ({marks}){here} ORDER BY r.execution DESC LIMIT 1)"
+        f" AND r.superseded != {FORK} AND {_HAS_ENDED}{here} ORDER BY r.execution DESC LIMIT 1)"
         " FROM (SELECT CAST(key AS INTEGER) AS key, value FROM json_each(?)) w",
-        (_LAST, *COMPLETED, *values, json.dumps(before)),
+        (_LAST, *values, json.dumps(before)),
     )
     return {test: execution for test, execution in rows.fetchall() if execution is not None}
 
 
 def runs_of_tests(connection: sqlite3.Connection, executions: Mapping[int, int]) -> dict[int, list[int]]:
     """By test: the row numbers of its ended runs in the execution that is named with it, oldest first."""
-    marks = ",".join("?" * len(COMPLETED))
     rows = connection.execute(
         "SELECT r.test, r.id FROM (SELECT CAST(key AS INTEGER) AS test, value AS execution FROM json_each(?)) w"
         " CROSS JOIN runs r ON r.test = w.test AND r.execution = w.execution"
-        f" WHERE r.status IN ({marks}) ORDER BY r.id",
-        (json.dumps(executions), *COMPLETED),
+        f" WHERE {_HAS_ENDED} ORDER BY r.id",
+        (json.dumps(executions),),
     )
     return grouped((test, run) for test, run in rows.fetchall())

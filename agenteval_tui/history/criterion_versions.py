@@ -72,9 +72,6 @@ def tests_named(connection: sqlite3.Connection, test_id: str) -> list[tuple[str,
     return rows.fetchall()
 
 
-# What each criterion of a test was written like, a text for each of its versions
-
-
 def note(
     connection: sqlite3.Connection, tests: Sequence[tuple[int, tuple[str, ...], tuple[Mapping[str, Any], ...]]]
 ) -> None:
