@@ -88,6 +88,13 @@ def json_text(value: object) -> str:
     return _encode(value)
 
 
+def plan_hash(prompt: str, tags: str, variables: str, criteria: str) -> bytes:
+    """What tells the plan of a run from others: a hash of its prompt and of three columns of JSON."""
+    # No text can hold the mark between the parts: JSON escapes it.
+    parts = "\0".join((json_text(prompt), tags, variables, criteria))
+    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
 def _compress(data: bytes) -> bytes:
     """zlib's format, or `data` itself where it is short. Level 1 is within 10 % of level 6 here; a small window saves
     clearing memory."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from msgspec import field, to_builtins
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.storable import storable
 from agenteval_tui.history import criterion_versions
-from agenteval_tui.history.blobs import json_text
+from agenteval_tui.history.blobs import json_text, plan_hash
 from agenteval_tui.history.bulk_sql import look_up, write_rows
 from agenteval_tui.history.dataset_rows import row_ids
 from agenteval_tui.history.errors import HistoryError
@@ -208,9 +207,7 @@ def _plan_ids(connection: sqlite3.Connection, runs: Sequence[PlannedRun]) -> lis
         if digest is None:
             tags, hashes = tuple_text(run.tags), tuple_text(run.criteria)
             variables = json_text(dict(run.variables)) if run.variables else "{}"
-            # No text can hold the mark between the parts: JSON escapes it.
-            parts = "\0".join((json_text(run.prompt), tags, variables, hashes))
-            digest = hashlib.sha256(parts.encode("ascii")).digest()[:16]
+            digest = plan_hash(run.prompt, tags, variables, hashes)
             if not run.variables:
                 shared[key] = digest
             if digest not in new:
@@ -237,7 +234,7 @@ def plan_with(connection: sqlite3.Connection, plan: int, prompt: str, variables:
     """The id of a plan that differs from another only in its prompt and its variables."""
     tags, hashes = connection.execute("SELECT tags, criteria FROM plans WHERE id = ?", (plan,)).fetchone()
     text = json_text(dict(variables)) if variables else "{}"
-    digest = hashlib.sha256("\0".join((json_text(prompt), tags, text, hashes)).encode("ascii")).digest()[:16]
+    digest = plan_hash(prompt, tags, text, hashes)
     connection.execute(
         "INSERT INTO plans (hash, prompt, prompt_head, tags, variables, criteria) VALUES (?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (hash) DO NOTHING",

@@ -27,7 +27,7 @@ from agenteval_tui.core.json_values import is_too_deep
 from agenteval_tui.core.outcomes import OUTCOMES, STATUSES
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history import schema
-from agenteval_tui.history.blobs import inflated, json_text, unpack_results, unpack_transcript
+from agenteval_tui.history.blobs import inflated, plan_hash, unpack_results, unpack_transcript
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.records import HEAD
 from agenteval_tui.transcripts.model import Transcript
@@ -160,9 +160,6 @@ def _not_ours(what: str, where: str) -> HistoryError:
     return HistoryError(f"this is not a history that agenteval wrote: {what}", where=where, fix="nothing was imported")
 
 
-# One by one: what is compressed
-
-
 def transcript_in(row: Mapping[str, Any]) -> tuple[dict[str, Any], Transcript | None]:
     """A row of `transcripts` as it may be imported, and its content. Its hash is computed anew: a wrong one would be
     found in place of another transcript. What is not a transcript is imported without bytes, and None: its run is
@@ -189,8 +186,7 @@ def are_results(data: bytes) -> bool:
 
 def plan_in(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row of `plans` with the hash of what it says, and the beginning of its own prompt."""
-    parts = "\0".join((json_text(row["prompt"]), row["tags"], row["variables"], row["criteria"]))
-    digest = hashlib.sha256(parts.encode("utf-8", "surrogatepass")).digest()[:16]
+    digest = plan_hash(row["prompt"], row["tags"], row["variables"], row["criteria"])
     return {**row, "hash": digest, "prompt_head": row["prompt"][:HEAD]}
 
 
