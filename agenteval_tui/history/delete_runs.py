@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.groups import grouped
 from agenteval_tui.history import baselines
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.process_liveness import is_alive
@@ -166,17 +167,17 @@ def spent_by_attempts(connection: sqlite3.Connection, runs: Sequence[int]) -> di
     """What failed attempts of these runs put into the totals, by run."""
     if not runs:
         return {}
-    by_run: dict[int, list[tuple[str, float]]] = {}
     rows = connection.execute(
         "SELECT run, input_tokens, output_tokens, cost FROM failed_attempts"
         f" WHERE run IN ({','.join('?' * len(runs))})",
         list(runs),
     ).fetchall()
-    for run, *spent in rows:
-        for column, number in zip(("input_tokens", "output_tokens", "cost"), spent, strict=True):
-            if number is not None:
-                by_run.setdefault(run, []).append((column, number))
-    return by_run
+    return grouped(
+        (run, (column, number))
+        for run, *spent in rows
+        for column, number in zip(("input_tokens", "output_tokens", "cost"), spent, strict=True)
+        if number is not None
+    )
 
 
 class _Sweep(Operation):
