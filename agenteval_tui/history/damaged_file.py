@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from agenteval_tui.core.atomic_write import PRIVATE
 from agenteval_tui.history import import_validation, schema
 from agenteval_tui.history.blobs import are_results, is_transcript
+from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.connections import connect_reader
 from agenteval_tui.history.errors import MAGIC, result_code
 
@@ -88,10 +89,6 @@ class _Entry(Struct, frozen=True):
     table: str
     root: int
     sql: str | None
-
-    @property
-    def row(self) -> tuple[str, str, str, int, str | None]:
-        return self.type, self.name, self.table, self.root, self.sql
 
 
 class _Column(Struct, frozen=True):
@@ -250,7 +247,7 @@ class _Copy:
         # Another program's file, or a whole list: there is nothing to be guessed.
         if foreign or entries.keys() == ours.keys():
             return entries
-        for pages in _batches(self._pages_of(_LEAVES[False])):
+        for pages in batches(self._pages_of(_LEAVES[False]), _TOGETHER):
             self._list({("table", f"p{page}"): _entry(f"p{page}", page, _MASTER) for page in pages})
             for page in pages:
                 self._take(entries, self._lines(f"p{page}"), ours)
@@ -291,7 +288,7 @@ class _Copy:
                 continue
             fits = line.sql is not None and _makes_our_columns(line.name, line.sql, newer=self._newer)
             entries.setdefault(
-                (line.type, line.name), line if our.type == "table" and fits else _with_root(our, line.root)
+                (line.type, line.name), line if our.type == "table" and fits else replace(our, root=line.root)
             )
 
     def _list(self, entries: dict[tuple[str, str], _Entry]) -> None:
@@ -304,7 +301,7 @@ class _Copy:
         with closing(self._open()) as connection:
             connection.execute("BEGIN")
             connection.executemany(
-                "INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", [entry.row for entry in entries.values()]
+                "INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", [astuple(entry) for entry in entries.values()]
             )
             connection.execute("COMMIT")
         self.connection = self._open()
@@ -401,7 +398,7 @@ class _Copy:
         else:
             return
         for kind in (_INNER_ROWS, _LEAVES[True]) if several else (_LEAVES[False],):
-            for pages in _batches([page for page in self._pages_of(kind) if page not in free]):
+            for pages in batches([page for page in self._pages_of(kind) if page not in free], _TOGETHER):
                 self._list({("table", f"p{page}"): _entry(f"p{page}", page, table.columns) for page in pages})
                 # `_list` opened a new connection, which does not know the function.
                 self.connection.create_function("is_lost", len(columns), is_lost)
@@ -634,10 +631,6 @@ def _layout(size: int, version: int, *, vacuumed: bool) -> list[_Entry]:
     return [_Entry(*row) for row in rows if not row[2].startswith("search")]
 
 
-def _with_root(entry: _Entry, root: int) -> _Entry:
-    return _Entry(entry.type, entry.name, entry.table, root, entry.sql)
-
-
 _MAKES_TABLES = (
     sqlite3.SQLITE_CREATE_TABLE,
     sqlite3.SQLITE_CREATE_INDEX,
@@ -670,8 +663,3 @@ def _makes_our_columns(name: str, statement: str, *, newer: bool) -> bool:
         and _key(columns) == _key(ours)
         and all(types.get(column.name, column.type if newer else None) == column.type for column in columns)
     )
-
-
-def _batches(pages: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(pages), _TOGETHER):
-        yield pages[start : start + _TOGETHER]
