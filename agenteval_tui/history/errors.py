@@ -52,7 +52,15 @@ _LOOKED_AT = 1 << 20  # bytes; each page of SQLite holds NUL bytes
 
 # Primary result codes of SQLite (the low byte of an extended code).
 _PERM, _BUSY, _LOCKED, _READONLY, _IOERR, _CORRUPT, _FULL, _CANTOPEN, _PROTOCOL, _NOTADB = (
-    *(3, 5, 6, 8, 10, 11, 13, 14, 15),
+    3,
+    5,
+    6,
+    8,
+    10,
+    11,
+    13,
+    14,
+    15,
     26,
 )
 
