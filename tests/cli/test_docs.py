@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from agenteval_tui.cli.commands import docs
-from agenteval_tui.cli.commands.docs import find_page, pages
-from agenteval_tui.cli.markdown_text import text_lines
+from agenteval_tui.cli.commands.docs import find_page, pages, text_lines
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.views.terminal import cells
 
