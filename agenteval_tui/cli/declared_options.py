@@ -1,4 +1,6 @@
-"""Options of the command line, made of the records that declare them (`core.options`), and their types."""
+"""Options of the command line: their types, those made of the records that declare them (`core.options`), and those
+that select runs by test, tag and agent. The latter may be repeated, and a shell completes their values.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from agenteval_tui.cli import completed_values
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.options import Options, options_of
 from agenteval_tui.core.timespan import moment_from
@@ -59,3 +62,29 @@ def declared(kind: type[Options], name: str, *flags: str, **more: Any) -> Callab
         elif option.type is float:
             parameters["type"] = FiniteNumber(option.least, option.most, min_open=option.above)
     return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **parameters | more)
+
+
+def selected_tests(description: str = "Only this test; may be repeated.") -> Callable[[F], F]:
+    """`--test ID`, as `tests`."""
+    return click.option(
+        "--test", "tests", multiple=True, metavar="ID", help=description, shell_complete=completed_values.tests
+    )
+
+
+def selected_tags(function: F) -> F:
+    """`--tag T`, as `tags`."""
+    return click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="T",
+        help="Only tests with this tag; if repeated, with all these tags.",
+        shell_complete=completed_values.tags,
+    )(function)
+
+
+def selected_agents(description: str = "Only runs of this agent; may be repeated.") -> Callable[[F], F]:
+    """`--agent A`, as `agents`."""
+    return click.option(
+        "--agent", "agents", multiple=True, metavar="A", help=description, shell_complete=completed_values.agents
+    )

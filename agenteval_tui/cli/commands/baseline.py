@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.declared_options import selected_tests
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.prompts import can_ask, confirm
-from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError

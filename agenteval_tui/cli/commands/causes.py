@@ -9,9 +9,9 @@ import click
 from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.declared_options import selected_tests
 from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
-from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.causes import causes_document
 from agenteval_tui.history.records import RunFilter

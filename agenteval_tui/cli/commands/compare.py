@@ -9,8 +9,8 @@ from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.declared_options import selected_agents
 from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
-from agenteval_tui.cli.selection_options import selected_agents
 from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.references import References

@@ -9,10 +9,9 @@ import click
 from agenteval_tui.analysis.time_buckets import window_ms
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
-from agenteval_tui.cli.declared_options import Until
+from agenteval_tui.cli.declared_options import Until, selected_agents, selected_tags, selected_tests
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
-from agenteval_tui.cli.selection_options import selected_agents, selected_tags, selected_tests
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.flaky import flaky_document
 from agenteval_tui.history import quarantines

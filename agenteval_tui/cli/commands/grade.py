@@ -25,11 +25,11 @@ from agenteval_tui.analysis.regrade import (
     save_verdicts,
 )
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.declared_options import selected_tests
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, outcome_sign
 from agenteval_tui.cli.run_suites import load_for_run
-from agenteval_tui.cli.selection_options import selected_tests
 from agenteval_tui.cli.standard_input import (
     NAME,
     STDIN,

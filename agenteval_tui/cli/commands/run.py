@@ -9,10 +9,9 @@ from typing import Any
 import click
 
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.declared_options import declared
+from agenteval_tui.cli.declared_options import declared, selected_tags, selected_tests
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation, typed_options
 from agenteval_tui.cli.run_options import Ending, ReportFiles, execution_options, limit_options, report_options
-from agenteval_tui.cli.selection_options import selected_tags, selected_tests
 from agenteval_tui.cli.standard_input import STDIN
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.plan.options import PlanOptions

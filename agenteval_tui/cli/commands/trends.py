@@ -11,10 +11,10 @@ from agenteval_tui.analysis.time_buckets import window_label, window_ms
 from agenteval_tui.analysis.trend_alerts import AlertCheck, watch, watch_feedback
 from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
+from agenteval_tui.cli.declared_options import selected_agents, selected_tags, selected_tests
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
-from agenteval_tui.cli.selection_options import selected_agents, selected_tags, selected_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.trends import trends_csv, trends_document
