@@ -18,11 +18,23 @@ from agenteval_tui.uxon.diagnostics import (
 )
 from agenteval_tui.uxon.member_edits import insert_member, remove_member
 from agenteval_tui.uxon.php_regex import PatternError, compile_pattern, suspicious_delimiter
-from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, Type, UnionType, Variants
+from agenteval_tui.uxon.schema import (
+    ArrayType,
+    MapType,
+    ObjectType,
+    Property,
+    ScalarType,
+    Type,
+    UnionType,
+    Variants,
+    expected,
+    fits,
+    found,
+    shown,
+)
 from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.strings import quote
 from agenteval_tui.uxon.tree import Document, Member, Node
-from agenteval_tui.uxon.type_descriptions import expected, fits, found, shown
 
 _TEMPLATE = re.compile(r"\{\{.*?\}\}")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?\Z")

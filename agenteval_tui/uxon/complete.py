@@ -18,7 +18,17 @@ from msgspec.structs import replace
 from agenteval_tui.core.errors import Fix, TextEdit
 from agenteval_tui.uxon.name_source import ANSWER_TEXT, NO_FACTS, PROBE_NAME, TOOL_ARGUMENTS, TOOL_NAME, Facts
 from agenteval_tui.uxon.parse import parse
-from agenteval_tui.uxon.schema import ArrayType, MapType, ObjectType, Property, ScalarType, Type, UnionType
+from agenteval_tui.uxon.schema import (
+    ArrayType,
+    MapType,
+    ObjectType,
+    Property,
+    ScalarType,
+    Type,
+    UnionType,
+    expected,
+    shown,
+)
 from agenteval_tui.uxon.schema_location import (
     SchemaLocation,
     discriminator,
@@ -31,7 +41,6 @@ from agenteval_tui.uxon.schema_location import (
 from agenteval_tui.uxon.strings import body_range, quote, read_string
 from agenteval_tui.uxon.tokens import Token, tokenize
 from agenteval_tui.uxon.tree import Node
-from agenteval_tui.uxon.type_descriptions import expected, shown
 
 MOST_ITEMS = 100
 NO_USES: Mapping[str, int] = MappingProxyType({})

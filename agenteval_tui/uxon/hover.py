@@ -5,9 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from agenteval_tui.uxon.parse import parse
-from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, ScalarType, Type, UnionType
+from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, ScalarType, Type, UnionType, expected, shown
 from agenteval_tui.uxon.schema_location import spot_at
-from agenteval_tui.uxon.type_descriptions import expected, shown
 
 _TOKENS = ("key", "string", "number", "literal", "error")
 

@@ -26,8 +26,7 @@ from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Message, Timing, ToolCall, Transcript, Usage
-from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, Type, UnionType
-from agenteval_tui.uxon.type_descriptions import expected
+from agenteval_tui.uxon.schema import ArrayType, ObjectType, Property, Type, UnionType, expected
 from agenteval_tui.views.evidence import fact_tree
 from agenteval_tui.views.terminal import plain_text
 
