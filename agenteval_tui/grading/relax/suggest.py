@@ -42,8 +42,7 @@ from agenteval_tui.grading.relax.config import (
     without_metric,
 )
 from agenteval_tui.grading.relax.text_match import text_changes
-from agenteval_tui.grading.relax.tool_check import tool_changes
-from agenteval_tui.grading.relax.trajectory import trajectory_changes
+from agenteval_tui.grading.relax.tool_check import tool_changes, trajectory_changes
 from agenteval_tui.grading.results import CriterionResult, MetricResult, Outcome
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.transcripts.model import Transcript
