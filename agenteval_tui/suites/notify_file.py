@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import read_small_bytes
-from agenteval_tui.core.terminal_notification import SEQUENCES, Sequence, known_sequence
+from agenteval_tui.core.terminal_sequences import SEQUENCES, Sequence, known_sequence
 from agenteval_tui.suites.decode import read_model
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.files import decode_utf8

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.test_gates import outcome_now
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
-from agenteval_tui.core.terminal_notification import notification_sequence
+from agenteval_tui.core.terminal_sequences import notification_sequence
 from agenteval_tui.formats.web_hook import check_web_hook, end_text, tell_web_hook
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.suites.notify_file import load_notify_settings

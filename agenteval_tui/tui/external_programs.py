@@ -17,9 +17,9 @@ from textual.app import SuspendNotSupported
 from agenteval_tui.core import directories
 from agenteval_tui.core.atomic_write import PRIVATE, write_whole
 from agenteval_tui.core.attachment_files import kept, media_type_of
-from agenteval_tui.core.clipboard import TMUX_COMMAND, clipboard_sequence, said_of_copy, way_to_clipboard
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.private_files import make_private
+from agenteval_tui.core.terminal_sequences import TMUX_COMMAND, clipboard_sequence, said_of_copy, way_to_clipboard
 from agenteval_tui.transcripts.model import Attachment
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp

@@ -17,7 +17,6 @@ from agenteval_tui.cli.invocation import Invocation, common_options, pass_invoca
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS, own_verbs
 from agenteval_tui.core import directories, entry_points, installed_packages
-from agenteval_tui.core.clipboard import way_to_clipboard
 from agenteval_tui.core.display import command_line
 from agenteval_tui.core.entry_points import (
     ACTIONS,
@@ -36,6 +35,7 @@ from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.installed_packages import installed, version_of
 from agenteval_tui.core.numbers import count, duration, file_size
 from agenteval_tui.core.private_files import read_small
+from agenteval_tui.core.terminal_sequences import way_to_clipboard
 from agenteval_tui.core.version import __version__
 from agenteval_tui.formats.documents.listings import Doctor, DoctorCheck
 from agenteval_tui.formats.web_hook import check_web_hook, host_of

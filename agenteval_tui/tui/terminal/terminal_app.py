@@ -65,7 +65,7 @@ class TerminalApp(App[int]):
             self._driver.write(sequence)
 
     def send_notification(self, sequence: str) -> None:
-        """Have the terminal notify the person: `sequence` is one that `core.terminal_notification` made. In a browser
+        """Have the terminal notify the person: `sequence` is one that `core.terminal_sequences` made. In a browser
         there is no terminal."""
         if sequence and self._driver is not None and not self.is_web and not self.is_headless:
             self._driver.write(sequence)

@@ -1,9 +1,10 @@
-"""The way from a program in a terminal to the notifications of the person's desktop.
+"""The way from a program in a terminal to the clipboard and the notifications of the person who sits there.
 
-A terminal shows one when it gets an escape sequence: OSC 9 (iTerm2's), OSC 777 (urxvt's) or OSC 99 (kitty's). There
-is no way to ask which it knows, and some print what they don't know: so a sequence goes only to terminals that are
-known to take it, and to all others the bell. tmux and screen hand on what is wrapped (tmux with `allow-passthrough
-on`), and take the bell for themselves: a window that rang is marked.
+A terminal takes a text for its clipboard in an escape sequence (OSC 52), and doesn't say whether it did. It shows a
+notification when it gets OSC 9 (iTerm2's), OSC 777 (urxvt's) or OSC 99 (kitty's). There is no way to ask which of these
+it knows, and some print what they don't know: so a sequence goes only to terminals that are known to take it, and to
+all others the bell. tmux and screen stand between: both hand on what is wrapped (tmux with `allow-passthrough on`), and
+take the bell for themselves: a window that rang is marked.
 """
 
 from __future__ import annotations
@@ -12,8 +13,41 @@ import base64
 from collections.abc import Mapping
 from typing import Literal, get_args
 
-from agenteval_tui.core.clipboard import SCREEN_PIECE, way_to_clipboard
 from agenteval_tui.core.display import one_line
+
+Way = Literal["tmux", "screen", "terminal"]
+
+TMUX_COMMAND = ("tmux", "load-buffer", "-w", "-")
+"""Puts its standard input into tmux's buffer and, where tmux may, into the terminal's clipboard."""
+
+SCREEN_PIECE = 76  # characters of one wrapped string, which screen limits
+
+
+def way_to_clipboard(environment: Mapping[str, str]) -> Way:
+    """What is between a program and its terminal."""
+    return "tmux" if environment.get("TMUX") else "screen" if environment.get("STY") else "terminal"
+
+
+def clipboard_sequence(text: str, way: Way) -> str:
+    """The escape sequence that gives `text` to the terminal's clipboard, wrapped for screen where that is between."""
+    coded = base64.b64encode(text.encode("utf-8")).decode("ascii")
+    whole = f"\x1b]52;c;{coded}\x07"
+    return _wrapped_for_screen(whole) if way == "screen" else whole
+
+
+def _wrapped_for_screen(sequence: str) -> str:
+    pieces = [sequence[start : start + SCREEN_PIECE] for start in range(0, len(sequence), SCREEN_PIECE)]
+    return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces)
+
+
+def said_of_copy(way: Way) -> str:
+    """What is true of a text that went this way, before what it is: "Copied to …: the address"."""
+    return {
+        "tmux": "Copied to tmux's buffer",
+        "screen": "Sent to the clipboard through screen",
+        "terminal": "Sent to the terminal's clipboard",
+    }[way]
+
 
 Sequence = Literal["osc9", "osc777", "osc99", "bell", "off"]
 SEQUENCES: tuple[str, ...] = get_args(Sequence)
@@ -87,9 +121,7 @@ def _through(sequence: str, environment: Mapping[str, str]) -> str:
         return f"\x1bPtmux;{doubled}\x1b\\\a"
     if between == "screen":
         # Its own end would end the wrapped string: the sequence ends with a bell instead.
-        whole = sequence.removesuffix("\x1b\\") + "\a"
-        pieces = [whole[start : start + SCREEN_PIECE] for start in range(0, len(whole), SCREEN_PIECE)]
-        return "".join(f"\x1bP{piece}\x1b\\" for piece in pieces) + "\a"
+        return _wrapped_for_screen(sequence.removesuffix("\x1b\\") + "\a") + "\a"
     return sequence
 
 
