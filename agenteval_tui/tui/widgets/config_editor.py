@@ -74,11 +74,6 @@ class ConfigEditor(ExactTextArea):
             self.editor = editor
             self.text = editor.text
 
-        @property
-        def control(self) -> ConfigEditor:
-            """The editor that sent it."""
-            return self.editor
-
     class Asked(Message):
         """The person wants to know what can be written at `offset` of `text`; answer with `offer`.
 
@@ -92,11 +87,6 @@ class ConfigEditor(ExactTextArea):
             self.offset = editor.cursor_offset
             self.revision = editor.revision
             self.typed = typed
-
-        @property
-        def control(self) -> ConfigEditor:
-            """The editor that sent it."""
-            return self.editor
 
     def __init__(
         self,

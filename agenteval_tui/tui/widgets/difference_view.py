@@ -20,11 +20,6 @@ class DifferenceView(BlocksView, can_focus=True):
 
         view: DifferenceView
 
-        @property
-        def control(self) -> DifferenceView:
-            """The view that sent it."""
-            return self.view
-
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._alignment = Alignment(())

@@ -59,21 +59,11 @@ class ChoiceField(Widget, can_focus=True):
         field: ChoiceField
         value: str
 
-        @property
-        def control(self) -> ChoiceField:
-            """The field."""
-            return self.field
-
     @dataclass
     class Submitted(Message):
         """Enter."""
 
         field: ChoiceField
-
-        @property
-        def control(self) -> ChoiceField:
-            """The field."""
-            return self.field
 
     def __init__(self, choices: Sequence[tuple[str, str]], value: str = "", *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -156,22 +146,12 @@ class Form(Vertical):
         form: Form
         name: str
 
-        @property
-        def control(self) -> Form:
-            """The form."""
-            return self.form
-
     @dataclass
     class Submitted(Message):
         """Enter, in a field (but not in one over several lines)."""
 
         form: Form
         name: str = ""
-
-        @property
-        def control(self) -> Form:
-            """The form."""
-            return self.form
 
     def __init__(self, fields: Sequence[Field], *, below: bool = False, id: str | None = None) -> None:
         """`below`: the hint of a field is below it, not beside it, and so is its error. Beside it, an error that has no

@@ -33,11 +33,6 @@ class LineBlock(Widget):
             self.x = x
             self.y = y
 
-        @property
-        def control(self) -> LineBlock:
-            """The block that was clicked."""
-            return self.block
-
     def __init__(
         self, make: Callable[[int], Lines] | None = None, *, id: str | None = None, classes: str | None = None
     ):

@@ -37,11 +37,6 @@ class LinesView(ScrollView, can_focus=True):
             self.view = view
             self.row = row
 
-        @property
-        def control(self) -> LinesView:
-            """The view that was clicked."""
-            return self.view
-
     def __init__(self, *, follow: bool = False, id: str | None = None) -> None:
         super().__init__(id=id)
         self.follow = follow

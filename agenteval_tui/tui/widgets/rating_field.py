@@ -33,22 +33,12 @@ class RatingField(Widget, can_focus=True):
         field: RatingField
         rating: int
 
-        @property
-        def control(self) -> RatingField:
-            """The field."""
-            return self.field
-
     @dataclass
     class Moved(Message):
         """A key that moves in what is read: down, up, page_down, page_up, start, end."""
 
         field: RatingField
         where: str
-
-        @property
-        def control(self) -> RatingField:
-            """The field."""
-            return self.field
 
     def __init__(self, verdicts: Callable[[], Line], *, id: str) -> None:
         """`verdicts`: the text before the digits: the keys of the verdicts that are not ratings."""

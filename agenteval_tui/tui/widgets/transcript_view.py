@@ -46,11 +46,6 @@ class TranscriptView(BlocksView, can_focus=True):
         index: int
         key: BlockKey
 
-        @property
-        def control(self) -> TranscriptView:
-            """The view that sent it."""
-            return self.view
-
     @dataclass
     class PlaceShown(Message):
         """A mark or a found word was jumped to: `number` of `total`, from 1."""
@@ -59,11 +54,6 @@ class TranscriptView(BlocksView, can_focus=True):
         place: Position
         number: int
         total: int
-
-        @property
-        def control(self) -> TranscriptView:
-            """The view that sent it."""
-            return self.view
 
     def __init__(
         self,

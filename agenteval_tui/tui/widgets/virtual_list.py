@@ -106,11 +106,6 @@ class VirtualList(ScrollView, can_focus=True):
         index: int
         key: str
 
-        @property
-        def control(self) -> VirtualList:
-            """The list that sent it."""
-            return self.list
-
     @dataclass
     class Selected(Message):
         """A row was chosen: enter, or a click on the row that has the cursor already."""
@@ -118,11 +113,6 @@ class VirtualList(ScrollView, can_focus=True):
         list: VirtualList
         index: int
         key: str
-
-        @property
-        def control(self) -> VirtualList:
-            """The list that sent it."""
-            return self.list
 
     def __init__(
         self,
