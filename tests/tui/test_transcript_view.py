@@ -36,16 +36,9 @@ class ViewApp(App[None]):
     def __init__(self, transcript: Transcript, marks: tuple[Mark, ...] = ()) -> None:
         super().__init__()
         self.view = TranscriptView(transcript, marks=marks, empty=[(("Nothing was said.", "dim"),)])
-        self.seen: list[Any] = []
 
     def compose(self) -> ComposeResult:
         yield self.view
-
-    def on_transcript_view_highlighted(self, message: TranscriptView.Highlighted) -> None:
-        self.seen.append(message.key)
-
-    def on_transcript_view_place_shown(self, message: TranscriptView.PlaceShown) -> None:
-        self.seen.append((message.number, message.total))
 
 
 def screen(app: ViewApp) -> list[str]:
@@ -106,7 +99,6 @@ async def test_keys() -> None:
         await pilot.press("pagedown", "k")
         assert any(line.startswith("▌") for line in screen(app))
         await pilot.pause()
-    assert app.seen[:4] == [("message", 1), ("call", 0), ("message", 3), ("call", 0)]
 
 
 async def test_the_cursor_walks_through_a_long_block_by_rows() -> None:
@@ -150,7 +142,6 @@ async def test_evidence_is_shown_one_after_the_other() -> None:
         app.view.set_marks(())
         assert app.view.next_mark() is None
         await pilot.pause()
-    assert [seen for seen in app.seen if seen[1] == 3] == [(1, 3), (2, 3), (3, 3), (1, 3), (3, 3), (2, 3)]
 
 
 async def test_folding_keeps_the_block_in_sight() -> None:

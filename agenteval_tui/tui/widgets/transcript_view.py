@@ -6,14 +6,12 @@ What is where is the presenter's business (`presenters/transcript.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from rich.segment import Segment
 from textual.actions import SkipAction
 from textual.binding import BindingType
 from textual.geometry import Region
-from textual.message import Message
 
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import bindings
@@ -37,23 +35,6 @@ class TranscriptView(BlocksView, can_focus=True):
     """Shows a transcript. `cursor` is the index of the block with the bar at its side, -1 while there is none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("evidence"), *bindings("folds")]
-
-    @dataclass
-    class Highlighted(Message):
-        """The cursor is on another block now."""
-
-        view: TranscriptView
-        index: int
-        key: BlockKey
-
-    @dataclass
-    class PlaceShown(Message):
-        """A mark or a found word was jumped to: `number` of `total`, from 1."""
-
-        view: TranscriptView
-        place: Position
-        number: int
-        total: int
 
     def __init__(
         self,
@@ -94,11 +75,8 @@ class TranscriptView(BlocksView, can_focus=True):
         return self._document
 
     def _tell_cursor(self) -> None:
-        key = self.cursor_key
         if self._transcript.requests is not None and self.document.show_sight(self.document.message_of(self.cursor)):
             self.refresh()
-        if key is not None:
-            self.post_message(self.Highlighted(self, self.cursor, key))
 
     def show_transcript(
         self,
@@ -190,11 +168,10 @@ class TranscriptView(BlocksView, can_focus=True):
 
     def show_mark(self, mark: Mark) -> bool:
         """Jump to one of the marks; False when it has no place here."""
-        for number, place in enumerate(self.document.places, 1):
-            if place.mark == mark:
-                self._show(place, number, len(self.document.places))
-                return True
-        return False
+        place = next((place for place in self.document.places if place.mark == mark), None)
+        if place is not None:
+            self._show(place)
+        return place is not None
 
     def search(self, text: str) -> int:
         """Find `text`, go to the first place after the screen's first row; how often it is there. "" ends it."""
@@ -287,10 +264,10 @@ class TranscriptView(BlocksView, can_focus=True):
     def _jump(self, places: Sequence[Position], direction: int) -> Position | None:
         place = self.document.next_place(places, self.scroll_offset.y, direction)
         if place is not None:
-            self._show(place, number_of(places, place) + 1, len(places))
+            self._show(place)
         return place
 
-    def _show(self, place: Position, number: int, total: int) -> None:
+    def _show(self, place: Position) -> None:
         document = self.document
         before, total_height = document.current, document.height
         row = document.show_place(place)
@@ -304,4 +281,3 @@ class TranscriptView(BlocksView, can_focus=True):
         for block in {place.block} | ({before.block} if before is not None else set()):
             self._refresh_block(block)
         self.cursor = place.block
-        self.post_message(self.PlaceShown(self, place, number, total))
