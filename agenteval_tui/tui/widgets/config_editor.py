@@ -69,9 +69,9 @@ class ConfigEditor(ExactTextArea):
     class Changed(Message):
         """The text was edited: the text as it is now."""
 
+        # Textual's own `Changed` is posted with the area that it is of, and so is this one in its place.
         def __init__(self, editor: ConfigEditor) -> None:
             super().__init__()
-            self.editor = editor
             self.text = editor.text
 
     class Asked(Message):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from textual.message import Message
 
 from agenteval_tui.analysis.trajectory_alignment import Alignment
@@ -14,11 +12,8 @@ from agenteval_tui.tui.widgets.blocks_view import BlocksView
 class DifferenceView(BlocksView, can_focus=True):
     """Shows an alignment: side by side where there is room, else one above the other."""
 
-    @dataclass
     class Moved(Message):
         """The cursor is on another block now."""
-
-        view: DifferenceView
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -75,7 +70,7 @@ class DifferenceView(BlocksView, can_focus=True):
         return self._document
 
     def _tell_cursor(self) -> None:
-        self.post_message(self.Moved(self))
+        self.post_message(self.Moved())
 
     def _show_block(self, block: int) -> None:
         document, height = self.document, self._view_height()

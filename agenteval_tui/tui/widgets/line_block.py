@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.events import Click
@@ -24,14 +25,13 @@ class LineBlock(Widget):
     `show(make)` sets it. Height follows the CSS (`height: auto` takes as many rows as there are lines).
     """
 
+    @dataclass
     class Clicked(Message):
         """Somebody clicked at column `x` of row `y`."""
 
-        def __init__(self, block: LineBlock, x: int, y: int) -> None:
-            super().__init__()
-            self.block = block
-            self.x = x
-            self.y = y
+        block: LineBlock
+        x: int
+        y: int
 
     def __init__(
         self, make: Callable[[int], Lines] | None = None, *, id: str | None = None, classes: str | None = None

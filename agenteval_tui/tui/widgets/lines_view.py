@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import ClassVar
 
@@ -29,13 +30,11 @@ class LinesView(ScrollView, can_focus=True):
     DEFAULT_CSS = "LinesView { overflow-x: hidden; }"
     BINDINGS: ClassVar[list[BindingType]] = bindings("text")
 
+    @dataclass
     class RowClicked(Message):
         """Somebody clicked on row `row` of the content."""
 
-        def __init__(self, view: LinesView, row: int) -> None:
-            super().__init__()
-            self.view = view
-            self.row = row
+        row: int
 
     def __init__(self, *, follow: bool = False, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -99,7 +98,7 @@ class LinesView(ScrollView, can_focus=True):
         row = event.y + self.scroll_offset.y
         # Who selects a text does not mean the row.
         if 0 <= row < len(self._lines) and self.text_selection is None:
-            self.post_message(self.RowClicked(self, row))
+            self.post_message(self.RowClicked(row))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

@@ -30,14 +30,12 @@ class RatingField(Widget, can_focus=True):
     class Rated(Message):
         """A rating 1 to 5."""
 
-        field: RatingField
         rating: int
 
     @dataclass
     class Moved(Message):
         """A key that moves in what is read: down, up, page_down, page_up, start, end."""
 
-        field: RatingField
         where: str
 
     def __init__(self, verdicts: Callable[[], Line], *, id: str) -> None:
@@ -46,10 +44,10 @@ class RatingField(Widget, can_focus=True):
         self._verdicts = verdicts
 
     def action_rate(self, rating: int) -> None:
-        self.post_message(self.Rated(self, rating))
+        self.post_message(self.Rated(rating))
 
     def action_move(self, where: str) -> None:
-        self.post_message(self.Moved(self, where))
+        self.post_message(self.Moved(where))
 
     def on_click(self, event: Click) -> None:
         start = width_of(self._head())
