@@ -47,7 +47,6 @@ from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
-from agenteval_tui.tui.presenters.json_document import parts_of
 from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
 from agenteval_tui.tui.presenters.run_header import agreement, facts, reason_line, run_header
 from agenteval_tui.tui.presenters.status_style import UNICODE
@@ -98,7 +97,7 @@ from agenteval_tui.tui.screens.inspect.run_views import (
     StatePane,
     message_of,
 )
-from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen
+from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen, parts_of
 from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
 from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
