@@ -66,11 +66,11 @@ from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.suites.unquoted_hash import quote_cut_text
 from agenteval_tui.suites.yaml.save import save_config
-from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.presenters.cause_rows import rows_of
 from agenteval_tui.tui.presenters.suite_detail import TestRuns
 from agenteval_tui.tui.presenters.suite_tree import SuiteTree
+from agenteval_tui.tui.screens.causes_controller import CauseScope
 from agenteval_tui.views.failure import Failure, clearest, failures
 
 LAST_RUNS = 20  # of a test, that the details speak of

@@ -10,9 +10,8 @@ from failing import make
 from msgspec.structs import replace
 
 from agenteval_tui.history.store import Store
-from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import CauseRow
-from agenteval_tui.tui.screens.causes_controller import CausesController, read_causes, read_example
+from agenteval_tui.tui.screens.causes_controller import CausesController, CauseScope, read_causes, read_example
 from agenteval_tui.tui.styled_text import plain, width_of
 
 NOON = 1_795_262_400_000

@@ -15,12 +15,12 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.errors import NothingRanError
 from agenteval_tui.tui.actions import bindings, named_keys
-from agenteval_tui.tui.causes_scope import CauseScope
 from agenteval_tui.tui.presenters.cause_rows import PURPOSE, CauseRow
 from agenteval_tui.tui.presenters.tabs import cause_tab_at
 from agenteval_tui.tui.screen_registry import ask
 from agenteval_tui.tui.screens.causes_controller import (
     CausesController,
+    CauseScope,
     DecidedCauses,
     ExplainedRun,
     read_causes,
