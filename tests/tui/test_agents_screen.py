@@ -19,16 +19,17 @@ from agenteval_tui.runs import client, events
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.suites.trust import Trust
-from agenteval_tui.tui import execution_watcher, reading_time
+from agenteval_tui.tui import reading_time
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.command_providers import listed_places
-from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
 from agenteval_tui.tui.screens.plan import PlanScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
+from agenteval_tui.tui.screens.run import controller
+from agenteval_tui.tui.screens.run.controller import ALL, Watching
 from agenteval_tui.tui.screens.run.screen import RunScreen
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
@@ -386,7 +387,7 @@ async def test_a_flood_of_events_leaves_the_keyboard_its_turn(monkeypatch: pytes
     async def attach(live: Live) -> Any:
         return Flood()
 
-    monkeypatch.setattr(execution_watcher, "attach", attach)
+    monkeypatch.setattr(controller, "attach", attach)
     changed: list[str] = []
     watching = Watching(Live("x", 1, "", "", 0), changed.append)
     turns, slow = 0, 0

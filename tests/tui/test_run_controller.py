@@ -11,9 +11,8 @@ from agenteval_tui.runs import events
 from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
-from agenteval_tui.tui.execution_watcher import ALL
 from agenteval_tui.tui.presenters.run_rows import Expected
-from agenteval_tui.tui.screens.run.controller import RunController
+from agenteval_tui.tui.screens.run.controller import ALL, RunController
 from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.views.failure import Failure, Miss
 

@@ -20,13 +20,12 @@ from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.code_watch import WatchRequest, watched_tests
-from agenteval_tui.tui.execution_watcher import ALL, Watching
 from agenteval_tui.tui.notification_log import NotificationSource
 from agenteval_tui.tui.presenters.run_grid import RunGrid
 from agenteval_tui.tui.presenters.run_rows import Expected, run_heading
 from agenteval_tui.tui.presenters.run_stream import parts_of
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.run.controller import RunController, baseline_changes
+from agenteval_tui.tui.screens.run.controller import ALL, RunController, Watching, baseline_changes
 from agenteval_tui.tui.screens.run_errors import RunErrorsScreen, error_groups
 from agenteval_tui.tui.styled_text import Cell, Line
 from agenteval_tui.tui.widgets.line_block import LineBlock
