@@ -30,12 +30,11 @@ from agenteval_tui.tui.action import EVERYWHERE
 from agenteval_tui.tui.actions import ACTIONS, BY_ID, footer, named_keys
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.command_providers import listed_places, runs_named
-from agenteval_tui.tui.introductions import PARTS, SCREENS, introduction
 from agenteval_tui.tui.jump_mode import LETTERS, MOST, JumpLabel, codes
 from agenteval_tui.tui.keymap import collisions, read_keymap
 from agenteval_tui.tui.notification_log import MOST as MOST_NOTICES
 from agenteval_tui.tui.notification_log import Notices, NotificationSource
-from agenteval_tui.tui.screens.help import help_lines
+from agenteval_tui.tui.screens.help import PARTS, SCREENS, help_lines, introduction
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.notification_log import NotificationLogScreen
