@@ -18,7 +18,7 @@ from agenteval_tui.core.ids import now_ms, short_id
 from agenteval_tui.core.numbers import age
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.tui.analysis_context import Session
-from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.name_match import match
 from agenteval_tui.tui.presenters.status_style import word
 from agenteval_tui.tui.services import Services, services

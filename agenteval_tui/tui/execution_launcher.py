@@ -21,8 +21,7 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.input_queue import InputQueue
 from agenteval_tui.tui.navigation import Navigation
-from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.notifications import NotificationSource, Notifier
 from agenteval_tui.tui.presenters.run_rows import Expected
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens.executions import ExecutionsScreen

@@ -12,8 +12,7 @@ from textual.command import CommandPalette
 from agenteval_tui.tui.action import EVERYWHERE, Action
 from agenteval_tui.tui.actions import ACTIONS, SCREENS_OF_PANES, beside_pane, in_scope, keys_of
 from agenteval_tui.tui.navigation import Navigation
-from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.notifications import NotificationSource, Notifier
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import PaletteCommand

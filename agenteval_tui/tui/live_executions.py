@@ -14,8 +14,7 @@ from agenteval_tui.core.ids import short_id
 from agenteval_tui.history.records import ExecutionRow, RunFilter, RunRow
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import history_stamp
-from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.notifications import NAME, Notifier
+from agenteval_tui.tui.notifications import NAME, NotificationSource, Notifier
 
 if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live

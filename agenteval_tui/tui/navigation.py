@@ -23,7 +23,7 @@ from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Counts
 from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.inspect_target import InspectTarget
-from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.navigation_strip import Tab, running_badge
 from agenteval_tui.tui.screen_registry import FACTORIES, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen

@@ -1,19 +1,69 @@
-"""What the app says: notes with the place that they are about, errors with their remedy, bugs."""
+"""What the app says: notes with the place that they are about, errors with their remedy, bugs; and what was said
+before, kept for a while."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
+from msgspec import Struct
 from textual.notifications import Notification
 
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, path_error
+from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.private_files import log_error
 from agenteval_tui.tui.actions import key_of, with_keys
-from agenteval_tui.tui.notification_log import Notices, NotificationSource
 from agenteval_tui.tui.styled_text import ELLIPSIS, cell_len, fit_text
 from agenteval_tui.tui.terminal.output_filters import displayable_note
+
+MOST = 100  # notices that are kept
+
+Kind = Literal["suite", "test", "run", "execution", "file", "screen"]
+
+
+class NotificationSource(Struct, frozen=True):
+    """Something that the app can show: `ref` is its id, of a suite its key, and of a test `test` within that suite; of
+    a file its path (it opens in the person's editor), of a screen its name."""
+
+    kind: Kind
+    ref: str
+    test: str = ""
+
+
+class Notice(Struct, frozen=True):
+    """One thing that was said, when, and what it was about (None: nothing that can be gone to); `times`: how often."""
+
+    text: str
+    severity: str
+    at_ms: int
+    place: NotificationSource | None = None
+    times: int = 1
+
+
+class Notices:
+    """The last notices, newest first."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Notice] = deque(maxlen=MOST)
+
+    def add(self, text: str, severity: str, place: NotificationSource | None) -> None:
+        """Keep one. What was said right before, word for word, is kept once: the newer time counts."""
+        times = 1
+        if self._kept and (self._kept[0].text, self._kept[0].place) == (text, place):
+            times += self._kept.popleft().times
+        self._kept.appendleft(Notice(text, severity, now_ms(), place, times))
+
+    def all(self) -> tuple[Notice, ...]:
+        """What is kept, newest first."""
+        return tuple(self._kept)
+
+    def last_place(self) -> NotificationSource | None:
+        """What the newest notice that is about something was about."""
+        return next((notice.place for notice in self._kept if notice.place is not None), None)
+
 
 MOST_STANDING = 2  # notes on the screen at once: the oldest goes
 NAME = 60  # cells of a name in a note

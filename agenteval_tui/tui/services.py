@@ -20,7 +20,7 @@ from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.transcripts.model import Attachment
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.inspect_target import InspectTarget
-from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.navigation_strip import Tab
 
 if TYPE_CHECKING:

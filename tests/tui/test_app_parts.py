@@ -25,8 +25,7 @@ from agenteval_tui.tui.execution_ends import ExecutionEnds
 from agenteval_tui.tui.external_programs import save_picture
 from agenteval_tui.tui.live_executions import LiveExecutions
 from agenteval_tui.tui.navigation import MOST_BACK, Trail, first_screen
-from agenteval_tui.tui.notification_log import NotificationSource
-from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.tui.notifications import NotificationSource, Notifier
 
 SUITE = "/suites/orders.suite.yaml"
 

@@ -32,8 +32,8 @@ from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.command_providers import listed_places, runs_named
 from agenteval_tui.tui.jump_mode import LETTERS, MOST, JumpLabel, codes
 from agenteval_tui.tui.keymap import collisions, read_keymap
-from agenteval_tui.tui.notification_log import MOST as MOST_NOTICES
-from agenteval_tui.tui.notification_log import Notices, NotificationSource
+from agenteval_tui.tui.notifications import MOST as MOST_NOTICES
+from agenteval_tui.tui.notifications import Notices, NotificationSource
 from agenteval_tui.tui.screens.help import PARTS, SCREENS, help_lines, introduction
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen

@@ -27,7 +27,7 @@ from agenteval_tui.formats.import_file import ImportReport, import_file, open_so
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.styled_text import Line, error_lines, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet

@@ -13,7 +13,7 @@ from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import age
 from agenteval_tui.tui.actions import bindings
-from agenteval_tui.tui.notification_log import Notice, NotificationSource
+from agenteval_tui.tui.notifications import Notice, NotificationSource
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.styled_text import Line, fit, left, paragraph
 from agenteval_tui.tui.terminal.sheet import Sheet

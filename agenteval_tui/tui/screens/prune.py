@@ -11,7 +11,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, file_size, typed_whole
 from agenteval_tui.history.pruning import Prunable, Pruning, moment_before, prunable, prune
-from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Line, error_lines

@@ -41,7 +41,7 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_keys, typing_key
 from agenteval_tui.tui.code_watch import watched_tests
 from agenteval_tui.tui.inspect_target import InspectTarget
-from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.changed_by_both import values_of_both
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT

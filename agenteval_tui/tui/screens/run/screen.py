@@ -20,7 +20,7 @@ from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.actions import bindings, key_of, named_keys
 from agenteval_tui.tui.code_watch import WatchRequest, watched_tests
-from agenteval_tui.tui.notification_log import NotificationSource
+from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.run_grid import RunGrid
 from agenteval_tui.tui.presenters.run_rows import Expected, run_heading
 from agenteval_tui.tui.presenters.run_stream import parts_of
