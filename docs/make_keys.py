@@ -13,7 +13,7 @@ from agenteval_tui.tui.actions import ACTIONS, BY_ID, key_word
 
 HEAD = """# Keys
 
-Made by `docs/make_keys.py` from `agenteval_tui/tui/actions.py` and `sheet_actions.py`; do not edit.
+Made by `docs/make_keys.py` from `agenteval_tui/tui/actions.py`; do not edit.
 
 In lists and texts, you can also use `j k`, the arrows, `pgup pgdn`, `^d ^u` (half a page), and `g G`. To change a key,
 write a file `keys.yaml` into the configuration folder (`agenteval doctor` prints where that is), for example
