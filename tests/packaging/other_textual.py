@@ -25,8 +25,8 @@ TESTS = (
 
 
 SAY = (
-    "from agenteval_tui.tui.terminal import crash_report, minimal_redraw, mounting; "
-    "print('known:', minimal_redraw.IS_KNOWN, mounting.DISPATCHES, crash_report.IS_REPLACEABLE); "
+    "from agenteval_tui.tui.terminal import minimal_redraw, mounting, terminal_app; "
+    "print('known:', minimal_redraw.IS_KNOWN, mounting.DISPATCHES, terminal_app.IS_REPLACEABLE); "
 )
 
 

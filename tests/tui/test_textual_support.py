@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from terminal import Terminal
 
-from agenteval_tui.tui.terminal import crash_report, minimal_redraw, mounting
+from agenteval_tui.tui.terminal import minimal_redraw, mounting, terminal_app
 from agenteval_tui.tui.terminal.textual_support import has
 
 TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
@@ -21,7 +21,7 @@ TUI = Path(__file__).resolve().parents[2] / "agenteval_tui" / "tui"
 def test_every_part_is_there_in_this_version() -> None:
     assert minimal_redraw.IS_KNOWN
     assert mounting.DISPATCHES
-    assert crash_report.IS_REPLACEABLE
+    assert terminal_app.IS_REPLACEABLE
 
 
 @pytest.mark.parametrize(

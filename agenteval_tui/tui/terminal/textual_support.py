@@ -1,7 +1,7 @@
 """Whether the installed Textual has the private parts that this program replaces or reads.
 
 Three modules beside this one need some: `minimal_redraw` (to write only the cells that differ), `mounting` and `sheet`
-(so that what comes too late does not break the app) and `crash_report`. Each asks here, once, when it is imported. With
+(so that what comes too late does not break the app) and `terminal_app`. Each asks here, once, when it is imported. With
 a Textual that has renamed a part, Textual paints, or ends, in its own way, and all else is as before.
 """
 
