@@ -15,8 +15,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.arguments import Body, Fold
-from agenteval_tui.tui.presenters.block_layout import TIE, Range, Row, lay_out
-from agenteval_tui.tui.presenters.folded_text import KEY, FoldedText
+from agenteval_tui.tui.presenters.block_layout import KEY, TIE, FoldedText, Range, Row, lay_out
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.transcript_blocks import FOLDED_BY_HAND, Block, BlockKey
 from agenteval_tui.tui.styled_text import Cell, Line, fit

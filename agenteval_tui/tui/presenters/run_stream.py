@@ -12,8 +12,7 @@ from agenteval_tui.runs.run_stream import transcript_parts
 from agenteval_tui.transcripts.finish_reason import describe_ending, ending_of
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
-from agenteval_tui.tui.presenters.block_layout import Range, lay_out
-from agenteval_tui.tui.presenters.folded_text import FoldedText
+from agenteval_tui.tui.presenters.block_layout import FoldedText, Range, lay_out
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.transcript_blocks import SIMULATED
