@@ -20,7 +20,7 @@ from agenteval_tui.core.numbers import moment
 from agenteval_tui.history.trends import ExecutionTime
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.plot import height_within
-from agenteval_tui.tui.presenters.trend_rows import ComparisonSeries
+from agenteval_tui.tui.presenters.trend_lines import ComparisonSeries
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.select_dialog import SelectScreen

@@ -24,8 +24,19 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import Group
 from agenteval_tui.tui.presenters.plot import bin_at
 from agenteval_tui.tui.presenters.tabs import tab_at
-from agenteval_tui.tui.presenters.trend_lines import SHOWN, first_drawn, legend, plot_lines, readout
-from agenteval_tui.tui.presenters.trend_rows import EMPTY, VIEWS, ComparisonSeries, View, rows_of, view_bar
+from agenteval_tui.tui.presenters.trend_lines import (
+    EMPTY,
+    SHOWN,
+    VIEWS,
+    ComparisonSeries,
+    View,
+    first_drawn,
+    legend,
+    plot_lines,
+    readout,
+    rows_of,
+    view_bar,
+)
 from agenteval_tui.tui.presenters.view_lines import TableRows
 from agenteval_tui.tui.styled_text import Cell, Line, empty_state, nothing_here, nothing_ran
 from agenteval_tui.views.flaky import reason_text
