@@ -1,15 +1,19 @@
-"""What an edit of a config changes, before it is made: the old text above the new one, no more of it than decides."""
+"""What an edit of a config changes, before it is made: the old text above the new one, no more of it than decides; and
+what two edits changed in the same place."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.errors import TextEdit
 from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.styled_text import Cell, Line, wrap
+from agenteval_tui.uxon.merge import BothChanged
 from agenteval_tui.uxon.tokens import Token, tokenize
 
 LONGEST_LIST = 240
@@ -185,3 +189,20 @@ def _lines_of(sign: str, text: str, start: int, end: int, style: str, width: int
         cells += [(displayed[marked:stop], f"bold underline {style}"), (displayed[stop:last], style)]
         lines.append(tuple(cell for cell in cells if cell[0]))
     return lines
+
+
+def values_of_both(criterion: str, both: Sequence[BothChanged]) -> list[tuple[str, str, str]]:
+    """(what it is, mine, the file's) of each value of a criterion's config that both sides changed."""
+    return [
+        (
+            f"{criterion}: {'.'.join(map(str, changed.path)) or 'config'}",
+            _words(changed.mine),
+            _words(changed.theirs),
+        )
+        for changed in both
+    ]
+
+
+def _words(value: Any) -> str:
+    """A value as it is shown; "" for one that was taken out."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)

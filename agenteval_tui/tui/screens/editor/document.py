@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.suites.editing import TestEdit
 from agenteval_tui.suites.load import LoadedSuite
-from agenteval_tui.tui.presenters.changed_by_both import values_of_both
+from agenteval_tui.tui.presenters.edit_preview import values_of_both
 from agenteval_tui.tui.presenters.test_form import CRITERION_FIELDS, TEST_FIELDS, CriterionForm, TestForm, edit_of
 from agenteval_tui.uxon.merge import merge
 

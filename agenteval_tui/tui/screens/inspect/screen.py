@@ -42,7 +42,7 @@ from agenteval_tui.tui.actions import BY_ID, bindings, footer, key_of, named_key
 from agenteval_tui.tui.code_watch import watched_tests
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notifications import NotificationSource
-from agenteval_tui.tui.presenters.changed_by_both import values_of_both
+from agenteval_tui.tui.presenters.edit_preview import values_of_both
 from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
