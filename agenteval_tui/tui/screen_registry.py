@@ -36,7 +36,7 @@ _SHEETS = {
     "help": "help:help_of",
     "import": "import_export_dialogs:ImportScreen",
     "make_test": "make_test:MakeTestScreen",
-    "new_suite": "new_suite:NewSuiteScreen",
+    "new_suite": "new_test:NewSuiteScreen",
     "new_test": "new_test:NewTestScreen",
     "notices": "notification_log:NotificationLogScreen",
     "plan": "plan:PlanScreen",

@@ -23,8 +23,7 @@ from agenteval_tui.tui.screens.editor.controller import EditorController
 from agenteval_tui.tui.screens.editor.panes import CriteriaPane, PreviewPane, TestFormPane, TestListPane
 from agenteval_tui.tui.screens.inspect.controller import InspectController
 from agenteval_tui.tui.screens.inspect.panes import ConfigPane, EvidencePane, TranscriptPane
-from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
-from agenteval_tui.tui.screens.new_test import TagsScreen
+from agenteval_tui.tui.screens.new_test import NewSuiteScreen, TagsScreen
 from agenteval_tui.tui.screens.notification_log import NotificationLogScreen
 from agenteval_tui.tui.screens.quarantine import QuarantineScreen
 from agenteval_tui.tui.screens.select_dialog import SelectScreen

@@ -19,8 +19,7 @@ from agenteval_tui.suites.dataset_edit import add_row
 from agenteval_tui.suites.load import load_suite
 from agenteval_tui.tui.screens.editor.screen import EditorScreen
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.screens.new_suite import NewSuiteScreen
-from agenteval_tui.tui.screens.new_test import NewTestScreen
+from agenteval_tui.tui.screens.new_test import NewSuiteScreen, NewTestScreen
 from agenteval_tui.tui.screens.suites import file_changes
 from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.widgets.form import Form

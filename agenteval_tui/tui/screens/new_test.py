@@ -1,19 +1,77 @@
-"""A new test: its name and what is asked; the rest is done in the Editor. And tags for several tests."""
+"""The forms of what is new in suites: a suite with its first test, a test, tags for several tests; the rest is done in
+the Editor."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 from textual.app import ComposeResult
 
-from agenteval_tui.core.display import one_line
+from agenteval_tui.core.display import end_of_path, one_line
+from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.load import LoadedSuite
+from agenteval_tui.suites.new_suite import file_for
 from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.styled_text import Line, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
+from agenteval_tui.tui.workers import start_worker
+
+NEEDED = ("name", "test", "prompt")
+
+
+class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
+    """Dismissed with (the suite's key, its test's id) when the file is written, or None."""
+
+    def compose(self) -> ComposeResult:
+        try:
+            folder = end_of_path(self.agenteval.session.workspace.folder_for_new(), 44)
+        except AgentevalError:
+            folder = ""  # what reads the agents for it says so
+        fields = [
+            Field("name", "suite", placeholder="its name"),
+            Field("file", "file", placeholder="made from the name"),
+            Field("agent", "agent", choices=(("", "reading the agents …"),)),
+            Field("test", "first test", placeholder="what is tested"),
+            Field("prompt", "prompt", placeholder="what the agent is asked"),
+        ]
+        keys = self.edge(("enter", "create"), ("↑ ↓", "field"), ("← →", "choose"))
+        with SheetFrame("A new suite", keys, subject=folder):
+            yield Form(fields, below=True, id="fields")
+            yield Note(self._said, id="said")
+
+    def on_mount(self) -> None:
+        start_worker(self, self._offer_agents, group="agents")
+
+    async def _offer_agents(self) -> None:
+        try:
+            offered = await asyncio.to_thread(self.agenteval.session.workspace.agents_for_new)
+        except AgentevalError as error:
+            self.complain(error)
+            return
+        self.form.offer("agent", [(key, words) for key, words in offered])
+
+    def on_form_submitted(self, event: Form.Submitted) -> None:
+        """Write it, or go to what is missing."""
+        values = event.form.values()
+        missing = {name: "this is needed" for name in NEEDED if not values[name]}
+        # Who fills one field after the other has made no mistake yet.
+        later = list(values)[list(values).index(event.name) + 1 :] if event.name in values else []
+        if missing and all(name in later for name in missing):
+            self.focus_next()
+            return
+        event.form.complain(missing)
+        if not missing:
+            texts = (values[name] for name in ("name", "file", "agent", "test", "prompt"))
+            self.finish(partial(self.agenteval.session.workspace.new_suite, *texts))
+
+    def _said(self, width: int) -> list[Line]:
+        values = self.values
+        name = values.get("file") or file_for(values.get("name") or "new")
+        return paragraph(f"{one_line(name, 80)} is written, and its test opens in the Editor.", width, "dim")
 
 
 class NewTestScreen(FormSheet["str | None"]):
