@@ -18,10 +18,10 @@ from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcr
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.difference import DifferenceDocument
 from agenteval_tui.tui.screens.inspect.places import Place, Places
+from agenteval_tui.tui.screens.inspect.run_views import DifferenceView
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.run_picker import RunPickerScreen
 from agenteval_tui.tui.styled_text import plain, width_of
-from agenteval_tui.tui.widgets.difference_view import DifferenceView
 from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 

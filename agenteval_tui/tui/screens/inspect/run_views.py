@@ -17,6 +17,7 @@ from textual.message import Message
 
 from agenteval_tui.analysis.raised import Raised
 from agenteval_tui.analysis.repetitions import Divergence
+from agenteval_tui.analysis.trajectory_alignment import Alignment
 from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.around.record import AroundRecord
 from agenteval_tui.runs.fork.answers import Outcomes
@@ -27,7 +28,7 @@ from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
-from agenteval_tui.tui.presenters.difference import WIDE, run_line
+from agenteval_tui.tui.presenters.difference import WIDE, DifferenceDocument, run_line
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
 from agenteval_tui.tui.presenters.error_lines import Place, raised_lines
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
@@ -41,7 +42,7 @@ from agenteval_tui.tui.screens.inspect.forks import ForksController
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, indented, pad, paragraph
-from agenteval_tui.tui.widgets.difference_view import DifferenceView
+from agenteval_tui.tui.widgets.blocks_view import BlocksView
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, TitledPane
@@ -50,6 +51,82 @@ from agenteval_tui.views.difference import verdict_text
 from agenteval_tui.views.divergence import divergence_text
 from agenteval_tui.views.model import sentence
 from agenteval_tui.views.model_request import request_view
+
+
+class DifferenceView(BlocksView, can_focus=True):
+    """Shows an alignment: side by side where there is room, else one above the other."""
+
+    class Moved(Message):
+        """The cursor is on another block now."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._alignment = Alignment(())
+        self._document: DifferenceDocument | None = None
+
+    @property
+    def document(self) -> DifferenceDocument:
+        """The lines; laid out for 80 cells while the widget has no size."""
+        if self._document is None:
+            self._document = DifferenceDocument(self._alignment, self._width() or 80)
+        return self._document
+
+    def show(self, alignment: Alignment) -> None:
+        """Show another difference, at its first one."""
+        self._alignment = alignment
+        self._document = None
+        document = self.document
+        self.cursor = 0 if document.blocks else -1
+        self._resize_content()
+        self._scroll(0)
+        self.refresh()
+        if document.differences:
+            self.go_to_pair(document.differences[0])
+
+    def go_to_pair(self, pair: int) -> None:
+        """Put the cursor on a pair of steps, a little below the first row."""
+        self._show_block(self.document.block_of(pair))
+
+    def next_difference(self, direction: int) -> bool:
+        """Go to the difference after (1) or before (-1) the cursor; False when there is none."""
+        block = self.document.next_difference(self.cursor, direction)
+        if block is not None:
+            self._show_block(block)
+        return block is not None
+
+    def toggle_fold(self) -> None:
+        """Fold or unfold; the cursor stays on its step."""
+        if self.cursor < 0:
+            return
+        document = self.document
+        pair, anchor = document.blocks[self.cursor].first, document.anchor(self.scroll_offset.y)
+        document.fold(self.cursor, folded=not document.is_folded(self.cursor))
+        self.cursor = document.block_of(pair)
+        self._keep(anchor)
+
+    def fold_all(self, folded: bool) -> None:
+        """Fold everything that is alike, or open it; the cursor stays on its step."""
+        pair = self.document.blocks[self.cursor].first if self.cursor >= 0 else 0
+        super().fold_all(folded)
+        self.cursor = self.document.block_of(pair) if self.document.blocks else -1
+
+    def _known(self) -> DifferenceDocument | None:
+        return self._document
+
+    def _tell_cursor(self) -> None:
+        self.post_message(self.Moved())
+
+    def _show_block(self, block: int) -> None:
+        document, height = self.document, self._view_height()
+        document.settle(document.top(block), height)
+        self._resize_content()
+        first, last = document.top(block), document.bottom(block)
+        top = self.scroll_offset.y
+        if first < top or last > top + height:
+            # With what is before it in sight: that says where one is.
+            self._scroll(max(first - min(height // 4, max(height - (last - first), 0)), 0))
+        self.cursor = block
+
 
 NO_OTHER = "No other run of this test and row is stored, so there is nothing to compare with."
 SIDE_BY_SIDE = 100
