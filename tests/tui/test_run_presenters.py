@@ -16,7 +16,6 @@ from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.tui.presenters.plan_options import NO, read_options
 from agenteval_tui.tui.presenters.run_grid import RunGrid, legend
 from agenteval_tui.tui.presenters.run_rows import (
     Expected,
@@ -30,6 +29,7 @@ from agenteval_tui.tui.presenters.run_rows import (
 from agenteval_tui.tui.presenters.run_stream import RunStream, parts_of
 from agenteval_tui.tui.presenters.transcript_blocks import blocks_of
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion, trust_lines
+from agenteval_tui.tui.screens.plan import NO, read_options
 from agenteval_tui.tui.screens.run_errors import error_groups, group_detail, group_line
 from agenteval_tui.tui.styled_text import plain, width_of
 

@@ -17,11 +17,11 @@ from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.recording_request import RecordingRequest
 from agenteval_tui.runs.tapes import ReplayPrice
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.tui.presenters.plan_options import read_options
 from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.editor.controller import DatasetFile
 from agenteval_tui.tui.screens.export import ExportScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
+from agenteval_tui.tui.screens.plan import read_options
 from agenteval_tui.tui.screens.record import RecordScreen, ReplayScreen
 from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.terminal.sheet import Sheet

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from msgspec.structs import replace
 from textual.app import ComposeResult
 from textual.worker import Worker
 
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.options import OptionError
+from agenteval_tui.core.options import OptionError, options_of
+from agenteval_tui.history.execution_names import checked_name
 from agenteval_tui.runs.agent_factory import Configured
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.preview import Preview
 from agenteval_tui.suites.model import Suite, Test
-from agenteval_tui.tui.presenters.plan_options import CACHES, NO, STOPS, default_agent, read_options
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import Line, error_lines
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -26,6 +28,67 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.plan import plan_in_short
+
+CACHES = (("", "off"), ("first", "first repetition only"), ("all", "every repetition"))
+STOPS = (("yes", "as the tests say"), ("no", "never"))
+NO = "\x1f"
+"""The choice for none: no name is this."""
+
+
+def read_options(
+    values: Mapping[str, str], base: PlanOptions, default_agent: str
+) -> tuple[PlanOptions | None, dict[str, str]]:
+    """(the options, {}) or (None, what is wrong by field). `default_agent`: the A of an A/B comparison when no agent is
+    chosen; "" when the suites have several."""
+    problems: dict[str, str] = {}
+
+    def number(name: str) -> Any:
+        option = options_of(PlanOptions)[name]
+        try:
+            return option.read(values.get(name, ""))
+        except OptionError:
+            problems[name] = option.range
+            return None
+
+    agent = values.get("agent") or None
+    variation = None if values.get("variation", NO) == NO else values["variation"]
+    second = "" if values.get("ab", NO) == NO else values["ab"]
+    ab: tuple[str, ...] = ()
+    if second:
+        first = agent or default_agent
+        if not first:
+            problems["ab"] = "choose the first agent above"
+        elif first == second:
+            problems["ab"] = "the same agent as above"
+        ab = (first, second)
+    name = base.name
+    try:
+        name = checked_name(values.get("name", base.name))
+    except AgentevalError as error:
+        problems["name"] = error.what
+    options = replace(
+        base,
+        name=name,
+        repeat=number("repeat"),
+        sample=number("sample"),
+        concurrency=number("concurrency"),
+        max_cost=number("max_cost"),
+        max_tokens=number("max_tokens"),
+        max_seconds=number("max_seconds"),
+        agent=None if ab else agent,
+        variation=variation,
+        ab=ab,
+        cache=values.get("cache", base.cache),
+        early_stop=values.get("stop", "yes") != "no",
+    )
+    return (None if problems else options), problems
+
+
+def default_agent(agents: Sequence[str]) -> str:
+    """The agent of tests that all have the same one."""
+    named = dict.fromkeys(agents)
+    return next(iter(named)) if len(named) == 1 else ""
+
 
 QUIET_S = 0.15
 """How long typing must pause before a plan is made: each takes a thread."""

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from textual.app import ComposeResult
 
 from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.tui.presenters.plan_options import read_options
 from agenteval_tui.tui.screens.form_sheet import FormSheet
+from agenteval_tui.tui.screens.plan import read_options
 from agenteval_tui.tui.styled_text import paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
