@@ -25,7 +25,7 @@ from agenteval_tui.tui.notifications import NotificationSource, Notifier
 from agenteval_tui.tui.presenters.run_rows import Expected
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
-from agenteval_tui.tui.screens.resume import ResumeScreen
+from agenteval_tui.tui.screens.plan import ResumeScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
 from agenteval_tui.tui.workers import is_busy
 

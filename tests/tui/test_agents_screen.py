@@ -26,8 +26,7 @@ from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
-from agenteval_tui.tui.screens.plan import PlanScreen
-from agenteval_tui.tui.screens.resume import ResumeScreen
+from agenteval_tui.tui.screens.plan import PlanScreen, ResumeScreen
 from agenteval_tui.tui.screens.run import controller
 from agenteval_tui.tui.screens.run.controller import ALL, Watching
 from agenteval_tui.tui.screens.run.screen import RunScreen

@@ -131,7 +131,7 @@ async def test_sheets_before_a_run(
     pictures: Pictures, recorded: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from agenteval_tui.runs.plan.options import PlanOptions
-    from agenteval_tui.tui.screens.resume import ResumeScreen
+    from agenteval_tui.tui.screens.plan import ResumeScreen
 
     monkeypatch.setattr("agenteval_tui.tui.screens.executions.now_ms", lambda: NOON + 120_000)
     monkeypatch.setattr("agenteval_tui.tui.screens.trust.kind_of", lambda root: "repository")

@@ -21,9 +21,8 @@ from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.editor.controller import DatasetFile
 from agenteval_tui.tui.screens.export import ExportScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
-from agenteval_tui.tui.screens.plan import read_options
+from agenteval_tui.tui.screens.plan import ResumeScreen, read_options
 from agenteval_tui.tui.screens.record import RecordScreen, ReplayScreen
-from agenteval_tui.tui.screens.resume import ResumeScreen
 from agenteval_tui.tui.terminal.sheet import Sheet
 from agenteval_tui.tui.widgets.form import Form
 
