@@ -28,7 +28,7 @@ from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.tui.actions import key_of
 from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, TestRows, dataset_lines
 from agenteval_tui.tui.presenters.evidence_pane import KEYS, NO_EDIT
-from agenteval_tui.tui.presenters.preview_lines import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
+from agenteval_tui.tui.presenters.impact import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
 from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_form import YAMLS
 from agenteval_tui.tui.screens.base_screen import FrameScreen
