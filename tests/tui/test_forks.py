@@ -31,7 +31,7 @@ from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.fork_columns import ForkRows, column_lines, head_lines
 from agenteval_tui.tui.screens.fork import ForkScreen
-from agenteval_tui.tui.screens.inspect.forks import ForksController, forks_of, step_at
+from agenteval_tui.tui.screens.inspect.branches import ForksController, forks_of, step_at
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.styled_text import plain
 from agenteval_tui.tui.widgets.form import Form
@@ -184,7 +184,7 @@ def test_a_row_a_branch_and_a_column_a_branch(forked: Path, monkeypatch: pytest.
         stored = stored_forks(store, run)
         smaller = replace(stored.branches[1], purpose="shrink")
         monkeypatch.setattr(
-            "agenteval_tui.tui.screens.inspect.forks.stored_forks",
+            "agenteval_tui.tui.screens.inspect.branches.stored_forks",
             lambda store, run, **_: replace(stored, branches=(stored.branches[0], smaller)),
         )
         after = forks_of(store, run.id)
@@ -369,7 +369,7 @@ async def test_a_process_that_died_is_not_waited_for(forked: Path, monkeypatch: 
         live = Live(row.id, 0, "", "fork", now_ms())
         screen._forks.begun(live)
         for living, left in (([live], True), ([], False)):
-            monkeypatch.setattr("agenteval_tui.tui.screens.inspect.forks.live_executions", lambda of=living: of)
+            monkeypatch.setattr("agenteval_tui.tui.screens.inspect.branches.live_executions", lambda of=living: of)
             screen._follow_forks()
             await settle(pilot)
             assert bool(screen._forks.live) == left

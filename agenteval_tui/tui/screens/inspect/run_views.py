@@ -37,8 +37,7 @@ from agenteval_tui.tui.presenters.run_state import state_rows
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.presenters.view_lines import view_lines
-from agenteval_tui.tui.screens.inspect.branches import BranchesController
-from agenteval_tui.tui.screens.inspect.forks import ForksController
+from agenteval_tui.tui.screens.inspect.branches import BranchesController, ForksController
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, indented, pad, paragraph

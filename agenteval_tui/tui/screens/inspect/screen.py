@@ -57,7 +57,15 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import ask_and_save
 from agenteval_tui.tui.screens.criterion_versions import show_versions
 from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
-from agenteval_tui.tui.screens.inspect.branches import BranchesController
+from agenteval_tui.tui.screens.inspect.branches import (
+    BranchesController,
+    ForksController,
+    ended_of,
+    forks_of,
+    keys_of,
+    step_at,
+    stop_execution,
+)
 from agenteval_tui.tui.screens.inspect.controller import (
     ConfigToEdit,
     InspectController,
@@ -68,14 +76,6 @@ from agenteval_tui.tui.screens.inspect.controller import (
     write,
 )
 from agenteval_tui.tui.screens.inspect.drafts import EditToSave
-from agenteval_tui.tui.screens.inspect.forks import (
-    ForksController,
-    ended_of,
-    forks_of,
-    keys_of,
-    step_at,
-    stop_execution,
-)
 from agenteval_tui.tui.screens.inspect.panes import (
     ROOMY,
     TALL,
