@@ -17,7 +17,7 @@ from agenteval_tui.core.display import displayable
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.difference import DifferenceDocument
-from agenteval_tui.tui.screens.inspect.places import Place, Places
+from agenteval_tui.tui.screens.inspect.controller import Place, Places
 from agenteval_tui.tui.screens.inspect.run_views import DifferenceView
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.run_picker import RunPickerScreen

@@ -70,6 +70,8 @@ from agenteval_tui.tui.screens.inspect.controller import (
     ConfigToEdit,
     InspectController,
     LoadedRun,
+    Place,
+    Places,
     check_project,
     may_be_blamed,
     on_fresh_file,
@@ -85,7 +87,6 @@ from agenteval_tui.tui.screens.inspect.panes import (
     TranscriptPane,
     starter_of_calls,
 )
-from agenteval_tui.tui.screens.inspect.places import Place, Places
 from agenteval_tui.tui.screens.inspect.run_pair import RunPair, pair_reader
 from agenteval_tui.tui.screens.inspect.run_views import (
     BranchesPane,
