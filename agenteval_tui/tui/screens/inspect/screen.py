@@ -68,6 +68,7 @@ from agenteval_tui.tui.screens.inspect.branches import (
 )
 from agenteval_tui.tui.screens.inspect.controller import (
     ConfigToEdit,
+    EditToSave,
     InspectController,
     LoadedRun,
     Place,
@@ -77,7 +78,6 @@ from agenteval_tui.tui.screens.inspect.controller import (
     on_fresh_file,
     write,
 )
-from agenteval_tui.tui.screens.inspect.drafts import EditToSave
 from agenteval_tui.tui.screens.inspect.panes import (
     ROOMY,
     TALL,
