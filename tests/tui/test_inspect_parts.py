@@ -21,10 +21,11 @@ from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.dataset_edit import add_row, preview_row, undo_add_row
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of, entry_lines
+from agenteval_tui.tui.presenters.evidence_pane import asked_summary
 from agenteval_tui.tui.presenters.tabs import tab_at, tab_cells
 from agenteval_tui.tui.presenters.transcript import PIECE, TranscriptDocument, number_of, occurrences
 from agenteval_tui.tui.screens.json_viewer import JsonDocument, parts_of
+from agenteval_tui.tui.screens.judge_log import entries_of, entry_lines
 from agenteval_tui.tui.styled_text import plain, width_of
 
 NOON = 1_795_262_400_000

@@ -9,18 +9,19 @@ from msgspec import Struct, field
 from agenteval_tui.analysis.run_facts import RunFacts, disagrees
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.numbers import count, decimal
+from agenteval_tui.core.numbers import count, decimal, short_dollars
 from agenteval_tui.core.phrasing import listed, shown
 from agenteval_tui.grading import sentences
 from agenteval_tui.grading.explain import metric_name
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Span
 from agenteval_tui.history.labels import Label
+from agenteval_tui.history.records import FailedAttempt
+from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.transcripts.observed import calls_phrase, unseen
 from agenteval_tui.transcripts.traceback import traceback_from
 from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
 from agenteval_tui.tui.presenters.error_lines import error_lines, traceback_rows
 from agenteval_tui.tui.presenters.highlights import VALUE_LINES, MarkKind, Piece, marked_text
-from agenteval_tui.tui.presenters.judge_log import asked_summary
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import (
@@ -181,6 +182,19 @@ def _asked(bench: Workbench, result: CriterionResult, facts: RunFacts | None, sh
         [reply for reply in facts.replies if reply.criterion in {"", *_hashes(bench, result)}], facts.attempts
     )
     return [((show, "bold accent"), (f" {summary}", "dim")), ()] if summary else []
+
+
+def asked_summary(replies: Sequence[StoredReply], attempts: Sequence[FailedAttempt]) -> str:
+    """How much there is, in words: `2 replies, $0.0012; 1 failed attempt`; "" for nothing."""
+    parts = []
+    if replies:
+        costs = [reply.reply.cost for reply in replies if reply.reply.cost is not None]
+        whole = all(reply.reply.cost is not None or not reply.reply.input_tokens for reply in replies)
+        paid = f", {short_dollars(sum(costs), whole=whole)}" if costs else ""
+        parts.append(f"{count(len(replies), 'reply')}{paid}")
+    if attempts:
+        parts.append(count(len(attempts), "failed attempt"))
+    return "; ".join(parts)
 
 
 def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int) -> list[Line]:

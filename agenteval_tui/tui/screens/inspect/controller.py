@@ -126,7 +126,7 @@ def index_in(fresh: LoadedSuite, saving: EditToSave) -> int:
     )
 
 
-MOST = 20  # places that one can go back to
+MOST_PLACES = 20  # that one can go back to
 
 
 class Place(Struct, frozen=True):
@@ -159,7 +159,7 @@ class Places:
     def visit(self, here: Place) -> None:
         """Something else is shown, and esc leads back here."""
         self._before.append(here)
-        del self._before[:-MOST]
+        del self._before[:-MOST_PLACES]
 
     def step_run(self, run: str) -> None:
         """Another run is open, in the same view: of the one before only the transcript is worth going back to, and

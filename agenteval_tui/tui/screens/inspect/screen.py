@@ -44,10 +44,9 @@ from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.edit_preview import values_of_both
 from agenteval_tui.tui.presenters.editor_rows import EDITED
-from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT
+from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT, asked_summary
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
-from agenteval_tui.tui.presenters.judge_log import asked_summary, entries_of
 from agenteval_tui.tui.presenters.run_header import agreement, facts, reason_line, run_header
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tabs import INSPECT_TABS, SOME_RUNS
@@ -99,7 +98,7 @@ from agenteval_tui.tui.screens.inspect.run_views import (
     message_of,
 )
 from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen, parts_of
-from agenteval_tui.tui.screens.judge_log import JudgeLogScreen
+from agenteval_tui.tui.screens.judge_log import JudgeLogScreen, entries_of
 from agenteval_tui.tui.screens.relax import RelaxScreen
 from agenteval_tui.tui.screens.rerun import again_key, run_again
 from agenteval_tui.tui.screens.run_picker import choose_other_run
