@@ -35,7 +35,6 @@ from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.completion_rows import completion_lines
 from agenteval_tui.tui.presenters.config_lines import coloured_lines
 from agenteval_tui.tui.presenters.editor_rows import dataset_lines
-from agenteval_tui.tui.presenters.error_lines import raised_lines
 from agenteval_tui.tui.presenters.evidence_pane import looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.highlights import STYLES, MarkKind, marked_text
 from agenteval_tui.tui.presenters.history_rows import ExecutionRows, RunRows, execution_summary
@@ -43,6 +42,7 @@ from agenteval_tui.tui.presenters.impact import flip_line, impact_in_one_line, i
 from agenteval_tui.tui.presenters.run_header import agreement, miss_lines, reason_line, run_header
 from agenteval_tui.tui.presenters.run_rows import run_heading as live_heading
 from agenteval_tui.tui.presenters.run_stream import PARTS, RunStream, parts_of
+from agenteval_tui.tui.presenters.run_tabs import raised_lines
 from agenteval_tui.tui.presenters.status_style import (
     flaky,
     glyph,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.state import ProbeState, Reading, ReadingProblem, unread
-from agenteval_tui.tui.presenters.run_state import state_rows
+from agenteval_tui.tui.presenters.run_tabs import state_rows
 from agenteval_tui.tui.styled_text import width_of
 from agenteval_tui.views.state import probe_views, state_lines
 

@@ -20,8 +20,8 @@ from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.transcripts.observed import calls_phrase, unseen
 from agenteval_tui.transcripts.traceback import traceback_from
 from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
-from agenteval_tui.tui.presenters.error_lines import error_lines, traceback_rows
 from agenteval_tui.tui.presenters.highlights import VALUE_LINES, MarkKind, Piece, marked_text
+from agenteval_tui.tui.presenters.run_tabs import error_lines, traceback_rows
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark, token, word
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import (

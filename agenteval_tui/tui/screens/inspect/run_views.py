@@ -30,10 +30,8 @@ from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
 from agenteval_tui.tui.presenters.difference import WIDE, DifferenceDocument, run_line
 from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
-from agenteval_tui.tui.presenters.error_lines import Place, raised_lines
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
-from agenteval_tui.tui.presenters.run_output import output_rows
-from agenteval_tui.tui.presenters.run_state import state_rows
+from agenteval_tui.tui.presenters.run_tabs import Place, output_rows, raised_lines, state_rows
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.presenters.view_lines import view_lines
