@@ -36,12 +36,7 @@ class ConfirmScreen(Sheet["str | None"]):
     def compose(self) -> ComposeResult:
         keys = [(key_word(key), words) for key, _answer, words in self._answers]
         with SheetFrame(self._title, self.edge(*keys, close=self._leave)):
-            yield LinesView(id="lines")
-
-    def on_mount(self) -> None:
-        view = self.query_one("#lines", LinesView)
-        view.show(self._lines)
-        view.focus()
+            yield LinesView(self._lines, id="lines")
 
     def _lines(self, width: int) -> list[Line]:
         # A question that the frame has no room for is asked below it, whole.

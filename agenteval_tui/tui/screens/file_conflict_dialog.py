@@ -125,12 +125,10 @@ class FileConflictScreen(Sheet[bool]):
     def compose(self) -> ComposeResult:
         keys = self.edge(("apply", self._what))
         with SheetFrame("Changed on disk since it was loaded", keys, subject=one_line(self._file_name)):
-            yield LinesView(id="diff")
+            yield LinesView(self._lines, id="diff")
 
-    def on_mount(self) -> None:
-        view = self.query_one("#diff", LinesView)
-        view.show(lambda width: [*both_lines(self._both, width), *diff_lines(self._diff, width)])
-        view.focus()
+    def _lines(self, width: int) -> list[Line]:
+        return [*both_lines(self._both, width), *diff_lines(self._diff, width)]
 
     def action_apply(self) -> None:
         self.dismiss(True)

@@ -329,24 +329,17 @@ class HelpScreen(Sheet["bool | None"]):
     def compose(self) -> ComposeResult:
         keys = self.edge(("j k", "scroll"), "find", "ids")
         with SheetFrame("Help", keys, subject=TITLES.get(self._scope, self._scope), width="medium"):
-            yield LinesView(id="help")
-
-    def on_mount(self) -> None:
-        view = self.query_one("#help", LinesView)
-        view.show(self._lines)
-        view.focus()
+            yield LinesView(self._lines, id="help")
 
     def _lines(self, width: int) -> list[Line]:
-        scope, own, part = self._scope, self._pane_scope, self._part
-        keymap, typing = self._keymap, self._typing
         return help_lines(
-            scope,
-            keymap,
+            self._scope,
+            self._keymap,
             width=width,
             pane=self._pane,
-            pane_scope=own,
-            part=part,
-            typing=typing,
+            pane_scope=self._pane_scope,
+            part=self._part,
+            typing=self._typing,
             with_ids=self._with_ids,
         )
 

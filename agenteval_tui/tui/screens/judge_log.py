@@ -186,12 +186,7 @@ class JudgeLogScreen(Sheet[None]):
     def compose(self) -> ComposeResult:
         keys = self.edge("next", "previous", ("j k", "scroll"), "copy")
         with SheetFrame("Replies and failed attempts", keys, subject=self._summary, width="large"):
-            yield LinesView(id="asked")
-
-    def on_mount(self) -> None:
-        view = self.query_one("#asked", LinesView)
-        view.show(self._lines)
-        view.focus()
+            yield LinesView(self._lines, id="asked")
 
     def _lines(self, width: int) -> list[Line]:
         lines, self._rows = entry_lines(self._entries, width)

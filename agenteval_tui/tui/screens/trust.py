@@ -38,7 +38,7 @@ class TrustScreen(Sheet[str]):
         keys = self.edge("once", "always")
         with SheetFrame(f"{doing} needs your trust", keys, width="medium"):
             yield LineBlock(lambda width: [fit((("It wants to execute, send or read:", ""),), width)], id="about")
-            yield LinesView(id="programs")
+            yield LinesView(lambda width: trust_lines(self._asked, width), id="programs")
             yield LineBlock(self._answers, id="answers")
 
     def _answers(self, width: int) -> list[Line]:
@@ -56,9 +56,6 @@ class TrustScreen(Sheet[str]):
         return [(), *(line for key, what in answers for line in labelled(key, what, width, label_style="bold accent"))]
 
     def on_mount(self) -> None:
-        view = self.query_one("#programs", LinesView)
-        view.show(lambda width: trust_lines(self._asked, width))
-        view.focus()
         self._reading.begin()
 
     def action_answer(self, answer: str) -> None:

@@ -22,7 +22,7 @@ from agenteval_tui.tui.terminal.strips import selected
 
 
 class LinesView(ScrollView, can_focus=True):
-    """Shows what `make(width)` gives, from `show(make)`; keeps its place when the content changes.
+    """Shows what `make(width)` gives, which `show(make)` replaces; keeps its place when the content changes.
 
     `follow` keeps the last line in view while content grows (a streaming answer). A click tells the row.
     """
@@ -36,10 +36,12 @@ class LinesView(ScrollView, can_focus=True):
 
         row: int
 
-    def __init__(self, *, follow: bool = False, id: str | None = None) -> None:
+    def __init__(
+        self, make: Callable[[int], Sequence[Line]] | None = None, *, follow: bool = False, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
         self.follow = follow
-        self._make: Callable[[int], Sequence[Line]] = lambda width: ()
+        self._make: Callable[[int], Sequence[Line]] = make or (lambda width: ())
         self._lines: Sequence[Line] = ()
         self._width = 0
         self._measured: tuple[int, list[Line]] | None = None
