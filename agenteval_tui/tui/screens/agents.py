@@ -167,13 +167,13 @@ class AgentsScreen(FrameScreen):
     def _show_status(self) -> None:
         agent = self._one
         self.query_one("#status", LineBlock).show(lambda width: self.controller.status_lines(agent, width))
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
 
     def on_descendant_focus(self) -> None:
         """Other keys in the prompt: there letters are text. What has the focus is seen: narrow, one half is."""
         focused = self.focused
         self.set_class(focused is not None and focused.id in ("chat", "prompt"), "show-chat")
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
 
     def keys(self) -> list[tuple[str, str, str]]:
         focused = self.focused

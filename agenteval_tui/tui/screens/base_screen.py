@@ -90,6 +90,10 @@ class FrameScreen(Screen[None]):
         if is_there(self):
             self.query_one("#title", LineBlock).show(self._title_lines)
 
+    def rekey(self) -> None:
+        """Update the keys that the last line names, if they changed."""
+        self.query_one("#keys", LineBlock).show(self._key_lines)
+
     def keys(self) -> list[tuple[str, str, str]]:
         """(key, label, action) of what the last line names, most important first, help last.
 

@@ -173,7 +173,7 @@ class CausesScreen(FilteredScreen):
     def _detail(self) -> None:
         row, controller = self._row(), self.controller
         self.set_class(row is None, "nothing")
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
         if row is None:
             self.query_one("#details", LinesView).show(lambda width: [], keep_place=False)
             return

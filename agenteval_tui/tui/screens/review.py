@@ -146,7 +146,7 @@ class ReviewScreen(FrameScreen):
     def _head(self) -> None:
         """The question, the title and the keys."""
         self.query_one("#question", LineBlock).show(self.controller.question_lines)
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
         self.retitle()
 
     def _read(self, opened: ReviewItem) -> None:

@@ -148,7 +148,7 @@ class TrendsScreen(FrameScreen):
         )
         self.query_one("#readout", LineBlock).show(lambda width: [])
         self.query_one("#beside").display = False
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
         self.retitle()
 
     def _paint(self) -> None:
@@ -179,7 +179,7 @@ class TrendsScreen(FrameScreen):
         view.set_empty(self.controller.empty_list())
         view.set_source(rows, keep_key=row)
         self.query_one("#views", LineBlock).show(self.controller.views_lines)
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         return self.controller.heading(width)

@@ -130,7 +130,7 @@ class WatchScreen(FrameScreen):
         view.set_empty(self.controller.empty())
         view.set_source(rows, keep_key=view.cursor_key if view.cursor else None)
         self.query_one("#change", LineBlock).show(self.controller.lines)
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
         self.retitle()
         self._detail()
 

@@ -268,7 +268,7 @@ class CompareScreen(FilteredScreen):
             return
         self.add_class("nothing")
         self._nothing_ran = isinstance(error, NothingRanError)
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
         if (lines := without_runs(error, PURPOSE)) is not None:
             self._list.set_empty(lines)
         elif isinstance(error, NothingBeforeError):
@@ -286,7 +286,7 @@ class CompareScreen(FilteredScreen):
             view.set_empty(self.controller.empty())
             view.set_source(rows, keep_key=view.cursor_key)
             self.set_class(not rows.count(), "nothing")
-            self.query_one("#keys", LineBlock).show(self._key_lines)
+            self.rekey()
             self.retitle()
             self._detail()
 

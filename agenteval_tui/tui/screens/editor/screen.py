@@ -308,7 +308,7 @@ class EditorScreen(FrameScreen):
         self._pane = pane
         self._show_panes()
         self._retitle_panes()
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
 
     def _show_panes(self) -> None:
         """Show those there is room for. Without a class on the screen, which would style each widget of it anew."""
@@ -331,7 +331,7 @@ class EditorScreen(FrameScreen):
         if pane != self._pane:
             self._set_pane(pane)
         else:
-            self.query_one("#keys", LineBlock).show(self._key_lines)
+            self.rekey()
         if self.controller.doc is not None and len(self.controller.doc.problems) > 1:
             self._show_problems()  # the one of the field with the focus is whole
 

@@ -194,7 +194,7 @@ class HistoryScreen(FrameScreen):
             view.action_first()
         bar = view.styles.scrollbar_size_vertical
         self.query_one("#what", LineBlock).show(lambda width: self.controller.summary(width, bar))
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
         self.retitle()
         self._show_below()
 

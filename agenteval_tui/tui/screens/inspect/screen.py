@@ -483,7 +483,7 @@ class InspectScreen(FrameScreen):
 
     def _draw_bars(self) -> None:
         self._draw_tabs()
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.rekey()
 
     def heading(self, width: int) -> tuple[tuple[Cell, ...], tuple[Cell, ...]]:
         state = self.controller

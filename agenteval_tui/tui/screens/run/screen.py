@@ -147,7 +147,7 @@ class RunScreen(FrameScreen):
                     self.agenteval.show_ended(watch.live.execution)
                     self._say_changes(watch.live.execution)
                 return
-        self._rekey()
+        self.rekey()
         self._say_end(watch)
 
     def _say_end(self, watch: Watching) -> None:
@@ -216,7 +216,7 @@ class RunScreen(FrameScreen):
         with cells.prevent(VirtualList.Highlighted):
             cells.set_source(grid, keep_key=grid.key(0) if grid.count() else None)
         self.query_one("#cells-title", PaneTitle).retitle()
-        self._rekey()
+        self.rekey()
         self.agenteval.count_running()
         self._look_for_offer(grid.view)
 
@@ -244,7 +244,7 @@ class RunScreen(FrameScreen):
         self.query_one("#facts", LineBlock).show(controller.fact_lines)
         self.query_one("#legend", LineBlock).show(controller.legend_lines)
         self._fit_cells()
-        self._rekey()
+        self.rekey()
         self._draw_run()
 
     def _show_more_rows(self, grid: RunGrid) -> None:
@@ -360,15 +360,12 @@ class RunScreen(FrameScreen):
         first = (pause[0], "continue" if view.paused else pause[1], pause[2])
         return [first, cancel, (both, "concurrency", "more|less"), *named, *keys[-1:]]
 
-    def _rekey(self) -> None:
-        self.query_one("#keys", LineBlock).show(self._key_lines)
-
     # What a person looks at
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Another test: show its run in the chosen column. A person who moved does not want to be moved."""
         self.controller.follow = False
-        self._rekey()
+        self.rekey()
         self._draw_run()
 
     def on_virtual_list_selected(self, event: VirtualList.Selected) -> None:

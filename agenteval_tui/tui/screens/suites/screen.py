@@ -363,9 +363,6 @@ class SuitesScreen(FrameScreen):
 
         return title_of(self._node)
 
-    def _rekey(self) -> None:
-        self.query_one("#keys", LineBlock).show(self._key_lines)
-
     # The selected row
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
@@ -396,7 +393,7 @@ class SuitesScreen(FrameScreen):
         # 100 ms with what it says of runs: the tree has loaded most of that when there is something to show.
         from agenteval_tui.tui.presenters.suite_detail import detail
 
-        self._rekey()
+        self.rekey()
         self._title_panes()
         node, at = self._node, now_ms()
         runs = self.controller.runs(node)
@@ -445,7 +442,7 @@ class SuitesScreen(FrameScreen):
             return
         change(tree, node)
         self._list.set_source(tree, keep_key=node.key)
-        self._rekey()
+        self.rekey()
 
     def action_sort(self) -> None:
         """Worst first, or as in the files."""
@@ -468,13 +465,13 @@ class SuitesScreen(FrameScreen):
         else:
             details = self._list.has_focus
         (detail if details else self._list).focus()  # at once, as of the filter: keys may follow in one breath
-        self._rekey()
+        self.rekey()
 
     def step_back(self) -> bool:
         if self.has_class("show-detail"):
             self.remove_class("show-detail")
             self._list.focus()
-            self._rekey()
+            self.rekey()
         elif self._filter_box.close():
             self._list.focus()
         else:
@@ -485,7 +482,7 @@ class SuitesScreen(FrameScreen):
 
     def action_filter(self) -> None:
         self.remove_class("show-detail")
-        self._rekey()
+        self.rekey()
         if not self._filter_box.display:
             self.controller.open_filter()
         self._filter_box.open()
@@ -545,7 +542,7 @@ class SuitesScreen(FrameScreen):
         """Which tests are marked, how many, and what can be done with them."""
         self._list.refresh_rows()
         self.retitle()
-        self._rekey()
+        self.rekey()
 
     # Runs
 
