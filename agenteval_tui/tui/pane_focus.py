@@ -36,7 +36,7 @@ class PaneFocus:
         self.pane = pane
         for title in self._screen.query(PaneTitle):
             title.active = pane is not None and _pane_of(title) is pane
-            title.retitle()
+            title.retell()
         if self.zoomed:
             self.zoomed = pane is not None
             self._show()

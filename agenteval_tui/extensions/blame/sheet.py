@@ -125,8 +125,8 @@ class BlameScreen(AskingSheet[int | None]):
                 first = blame.decisive or next(iter(blame.others), None)
                 at = str(first.step if first is not None else blame.steps - 1)
             steps.set_source(_Rows(blame, self.controller.transcript), keep_key=at)
-        self.query_one("#answers", LineBlock).show(self._answers)
-        self.query_one("#sampling", LineBlock).show(self._sampling)
+        self.query_one("#answers", LineBlock).retell()
+        self.query_one("#sampling", LineBlock).retell()
         self._show_evidence(keep_place=True)
         self.query_one(SheetFrame).retell()
 

@@ -170,7 +170,7 @@ class SuggestScreen(Sheet[Starter | None]):
 
     async def _check(self) -> None:
         await asyncio.to_thread(self.controller.check)
-        self.query_one("#labels", LineBlock).show(self._head)
+        self.query_one("#labels", LineBlock).retell()
 
     # What it looks like
 
@@ -183,7 +183,7 @@ class SuggestScreen(Sheet[Starter | None]):
         if chosen is None or rows.cursor_key != chosen:
             rows.cursor = min(len(suggestions), 1) - 1
         self._show_config(bool(suggestions))
-        self.query_one("#labels", LineBlock).show(self._head)
+        self.query_one("#labels", LineBlock).retell()
         self.query_one(SheetFrame).retell()
         if suggestions:
             self._preview(rows.cursor)
@@ -194,7 +194,7 @@ class SuggestScreen(Sheet[Starter | None]):
 
     def _show_run(self) -> None:
         self.query_one("#run-rule", Section).retell()
-        self.query_one("#run", LineBlock).show(self._run)
+        self.query_one("#run", LineBlock).retell()
 
     def _keys(self) -> Keys:
         controller = self.controller

@@ -125,7 +125,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
 
     def _retell(self) -> None:
         self.query_one("#where", Section).retell()
-        self.query_one("#preview", LineBlock).show(self._preview_lines)
+        self.query_one("#preview", LineBlock).retell()
 
     def _preview_lines(self, width: int) -> list[Line]:
         if self._error is not None:

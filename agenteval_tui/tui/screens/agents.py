@@ -122,7 +122,7 @@ class AgentsScreen(FrameScreen):
         if self.controller.rows is not None and found_agents == self.controller.found_agents:
             return  # nothing is written to the terminal that is there already
         self._close(self.controller.take(found_agents))
-        self.query_one("#problems", LineBlock).show(self.controller.problem_lines)
+        self.query_one("#problems", LineBlock).retell()
         self._arrange()
 
     def _arrange(self) -> None:
@@ -131,7 +131,7 @@ class AgentsScreen(FrameScreen):
         rows = self.controller.arrange()
         view.set_empty(self.controller.empty())
         view.set_source(rows, keep_key=keep)
-        self.query_one("#agents-title", PaneTitle).retitle()
+        self.query_one("#agents-title", PaneTitle).retell()
         self._show_one()
 
     def _close(self, chats: Iterable[Conversation]) -> None:
@@ -158,7 +158,7 @@ class AgentsScreen(FrameScreen):
             controller.shown = chat
             view.show_transcript(chat.transcript if chat is not None else Transcript())
             view.action_last()
-        self.query_one("#with", PaneTitle).retitle()
+        self.query_one("#with", PaneTitle).retell()
         to = self.query_one("#to", LineBlock)
         to.styles.width = width_of(controller.to_lines(agent, MOST_NAME)[0])
         to.show(lambda width: controller.to_lines(agent, width))
@@ -230,7 +230,7 @@ class AgentsScreen(FrameScreen):
 
     def _refresh_agents(self) -> None:
         self.query_one("#agents", VirtualList).refresh_rows()
-        self.query_one("#agents-title", PaneTitle).retitle()
+        self.query_one("#agents-title", PaneTitle).retell()
         self._show_one()
 
     def _permitted(self, agents: Sequence[Configured], doing: str, then: Callable[[Permission], None]) -> None:

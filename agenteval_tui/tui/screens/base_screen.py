@@ -88,11 +88,11 @@ class FrameScreen(Screen[None]):
     def retitle(self) -> None:
         """Update the title, if it changed."""
         if is_there(self):
-            self.query_one("#title", LineBlock).show(self._title_lines)
+            self.query_one("#title", LineBlock).retell()
 
     def rekey(self) -> None:
         """Update the keys that the last line names, if they changed."""
-        self.query_one("#keys", LineBlock).show(self._key_lines)
+        self.query_one("#keys", LineBlock).retell()
 
     def keys(self) -> list[tuple[str, str, str]]:
         """(key, label, action) of what the last line names, most important first, help last.

@@ -174,8 +174,8 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     def _show(self) -> None:
         self.query_one(SheetFrame).retell()
-        self.query_one("#chosen", LineBlock).show(self._chosen)
-        self.query_one(Note).show_again()
+        self.query_one("#chosen", LineBlock).retell()
+        self.query_one(Note).retell()
 
     def _subject(self) -> str:
         return "the run as a whole" if self._whole else self._criterion

@@ -188,7 +188,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         if options is None:
             self.workers.cancel_group(self, "plan")
             self._error = self._preview = None
-            self.query_one("#estimate", LineBlock).show(self._estimate_lines)
+            self.query_one("#estimate", LineBlock).retell()
             return
         self._estimating = True
         self._counting = start_worker(self, partial(self._count, options), group="plan")
@@ -205,7 +205,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         self._preview, self._error = preview, error
         if isinstance(error, OptionError):
             self.query_one(Form).complain({error.option: error.what})
-        self.query_one("#estimate", LineBlock).show(self._estimate_lines)
+        self.query_one("#estimate", LineBlock).retell()
         was_wanted, self._wanted = self._wanted, False
         if not was_wanted:
             return

@@ -145,7 +145,7 @@ class ReviewScreen(FrameScreen):
 
     def _head(self) -> None:
         """The question, the title and the keys."""
-        self.query_one("#question", LineBlock).show(self.controller.question_lines)
+        self.query_one("#question", LineBlock).retell()
         self.rekey()
         self.retitle()
 

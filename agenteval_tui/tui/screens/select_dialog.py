@@ -90,7 +90,7 @@ class SelectScreen(Sheet["str | None"]):
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
         """Say all of what is said about it."""
-        self.query_one("#whole", LineBlock).show(self._whole)
+        self.query_one("#whole", LineBlock).retell()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Every letter filters."""

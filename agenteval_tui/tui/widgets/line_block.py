@@ -53,6 +53,10 @@ class LineBlock(Widget):
             self._shown = (width, new)
             self.refresh(layout=self.styles.is_auto_height and len(new) != len(old))
 
+    def retell(self) -> None:
+        """The lines may be others now: ask for them again."""
+        self.show(self._make)
+
     def lines(self, width: int) -> Lines:
         """The lines at a width, made anew only when the width changed."""
         if self._shown[0] != width:
@@ -100,11 +104,7 @@ class Note(LineBlock):
     def complain(self, error: AgentevalError | None) -> None:
         """Say what is wrong; None: nothing is."""
         self.error = error
-        self.show_again()
-
-    def show_again(self) -> None:
-        """What is usually said may be another now."""
-        self.show(self._what_is_said)
+        self.retell()
 
     def _what_is_said(self, width: int) -> Lines:
         return [(), *(error_lines(self.error, width) if self.error is not None else self._usual(width))]

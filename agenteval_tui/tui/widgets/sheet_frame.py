@@ -35,10 +35,6 @@ class Section(LineBlock):
         super().__init__(self._rule, id=id, classes="edge")
         self._title = title
 
-    def retell(self) -> None:
-        """Its title may be another now."""
-        self.show(self._rule)
-
     def _rule(self, width: int) -> list[Line]:
         return [section_rule(_said(self._title), width)]
 
@@ -65,8 +61,8 @@ class SheetFrame(Vertical):
 
     def retell(self) -> None:
         """The title, the subject or the keys may be others now."""
-        self._upper.show(self._upper_edge)
-        self._lower.show(self._lower_edge)
+        self._upper.retell()
+        self._lower.retell()
 
     @property
     def keys(self) -> Keys:

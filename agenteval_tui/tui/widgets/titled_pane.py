@@ -34,10 +34,6 @@ class PaneTitle(LineBlock):
         self.active = False
         """Is the focus in its pane?"""
 
-    def retitle(self) -> None:
-        """Update the heading, if it changed."""
-        self.show(self._title_lines)
-
     def _title_lines(self, width: int) -> list[Line]:
         return pane_title(*self._heading(), width, self.active)
 
@@ -72,7 +68,7 @@ class TitledPane(Vertical, Generic[C]):
 
     def retitle(self) -> None:
         """Update the title, if it changed."""
-        self.query_one(f"#{self.NAME}-title", PaneTitle).retitle()
+        self.query_one(f"#{self.NAME}-title", PaneTitle).retell()
 
 
 class PaneTabs(LineBlock):

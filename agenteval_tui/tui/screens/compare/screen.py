@@ -176,7 +176,7 @@ class CompareScreen(FilteredScreen):
             if controller.note_newest(newest) and renews and controller.followed_newest:
                 self.open(Sides())
             else:
-                self.query_one("#head", LineBlock).show(self._head)
+                self.query_one("#head", LineBlock).retell()
 
         self.ask(lambda: newest_execution(session), then, group="newest", failed=lambda error: None)
 
@@ -249,7 +249,7 @@ class CompareScreen(FilteredScreen):
     def _show(self) -> None:
         """Another comparison, or the same one read again."""
         view, place = self._list, self.controller.place
-        self.query_one("#head", LineBlock).show(self._head)
+        self.query_one("#head", LineBlock).retell()
         self.show_filtered()
         if not (place and view.move_to_key(place)) and view.count > 1:
             view.cursor = 1  # the first row is a section's head

@@ -257,7 +257,7 @@ class CriteriaPane(TitledPane[EditorController]):
 
     def retitle(self) -> None:
         super().retitle()
-        self.query_one("#config-title", LineBlock).show(self._config_title)
+        self.query_one("#config-title", LineBlock).retell()
 
     def _config_title(self, width: int) -> list[Line]:
         doc, diagnostics = self._controller.doc, self._controller.diagnostics

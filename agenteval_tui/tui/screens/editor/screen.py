@@ -284,7 +284,7 @@ class EditorScreen(FrameScreen):
     def _retitle_panes(self) -> None:
         for pane in self._panes.values():
             pane.retitle()
-        self.query_one("#tabs", LineBlock).show(self._tab_lines)
+        self.query_one("#tabs", LineBlock).retell()
 
     # Panes and keys
 

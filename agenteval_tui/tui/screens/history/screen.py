@@ -220,8 +220,8 @@ class HistoryScreen(FrameScreen):
 
         def then(tests: list[TestOutcome]) -> None:
             if controller.take_tests(execution_row, tests):
-                self.query_one("#tests-title", PaneTitle).retitle()
-                self.query_one("#tests", LineBlock).show(self._test_lines)
+                self.query_one("#tests-title", PaneTitle).retell()
+                self.query_one("#tests", LineBlock).retell()
 
         test_outcomes = controller.tests_of(execution_row)
         if test_outcomes is not None:

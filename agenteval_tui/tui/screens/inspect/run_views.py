@@ -190,12 +190,12 @@ class DifferencePane(TitledPane[None]):
         self.view.display = pair is not None
         if pair is not None:
             self.view.show(pair.alignment)
-        self.query_one("#runs", LineBlock).show(self._run_lines)
+        self.query_one("#runs", LineBlock).retell()
         self._tell()
 
     def on_resize(self, event: Resize) -> None:
         """Beside each other or one above the other: so stand their names too."""
-        self.query_one("#runs", LineBlock).show(self._run_lines)
+        self.query_one("#runs", LineBlock).retell()
 
     def on_difference_view_moved(self, event: DifferenceView.Moved) -> None:
         """Say which difference this is."""
@@ -340,7 +340,7 @@ class BranchesPane(TitledPane[BranchesController]):
             self.steps.set_source(self.forks.rows, keep_key=key)
         if begins:
             self.steps.cursor = tree.newest
-        self.query_one("#said", LineBlock).show(self._head_lines)
+        self.query_one("#said", LineBlock).retell()
         self.retitle()
         self.show_step()
 
@@ -350,7 +350,7 @@ class BranchesPane(TitledPane[BranchesController]):
         self._controller.show(divergence)
         self._draw_tree()
         self.steps.cursor = 0
-        self.query_one("#said", LineBlock).show(self._head_lines)
+        self.query_one("#said", LineBlock).retell()
         self.retitle()
         self._to_fork()
         self.show_step()

@@ -215,7 +215,7 @@ class RunScreen(FrameScreen):
         cells.set_empty(self.controller.empty())
         with cells.prevent(VirtualList.Highlighted):
             cells.set_source(grid, keep_key=grid.key(0) if grid.count() else None)
-        self.query_one("#cells-title", PaneTitle).retitle()
+        self.query_one("#cells-title", PaneTitle).retell()
         self.rekey()
         self.agenteval.count_running()
         self._look_for_offer(grid.view)
@@ -254,7 +254,7 @@ class RunScreen(FrameScreen):
         self.remove_class("empty")
         with cells.prevent(VirtualList.Highlighted):
             cells.set_source(grid, keep_key=grid.key(at) if at >= 0 else grid.key(0))
-        self.query_one("#cells-title", PaneTitle).retitle()
+        self.query_one("#cells-title", PaneTitle).retell()
 
     def _cells_heading(self) -> Heading:
         grid = self.controller.grid
@@ -302,8 +302,8 @@ class RunScreen(FrameScreen):
             self._read_transcript(run.ref.run)
         if controller.lacks_prompt(run):
             self._read_prompt(run.ref.run)
-        self.query_one("#offer", LineBlock).show(self._offer_lines)
-        self.query_one("#heading", PaneTitle).retitle()
+        self.query_one("#offer", LineBlock).retell()
+        self.query_one("#heading", PaneTitle).retell()
         self.query_one("#stream", LinesView).show(
             lambda width: controller.stream_lines(run, width), keep_place=not begins
         )

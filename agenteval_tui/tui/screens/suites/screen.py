@@ -241,7 +241,7 @@ class SuitesScreen(FrameScreen):
         if test_key:
             self._list.set_source(tree, keep_key=test_key)
             self._list.focus()
-        self.query_one("#hint", LineBlock).show(self._hint_lines)
+        self.query_one("#hint", LineBlock).retell()
         self.retitle()
         self._show_detail()
         return tree
@@ -325,7 +325,7 @@ class SuitesScreen(FrameScreen):
 
         def then(running: bool) -> None:
             if self.controller.take_running(running):
-                self.query_one("#hint", LineBlock).show(self._hint_lines)
+                self.query_one("#hint", LineBlock).retell()
 
         self.ask(lambda: is_running(store, tree), then, group="running tests", failed=lambda error: None, beside=True)
 
@@ -346,7 +346,7 @@ class SuitesScreen(FrameScreen):
     def _title_panes(self) -> None:
         """Update the titles of list and details, if they changed."""
         for title in self.query(PaneTitle):
-            title.retitle()
+            title.retell()
 
     def _list_heading(self) -> Heading:
         tree, name = self.controller.tree, "suites"
@@ -498,7 +498,7 @@ class SuitesScreen(FrameScreen):
         tree = self.controller.tree
         if tree is None:
             return
-        self.query_one("#hint", LineBlock).show(self._hint_lines)
+        self.query_one("#hint", LineBlock).retell()
         view.set_empty(self._empty_lines())
         view.set_source(tree, keep_key=keep)
         self.controller.set_filter_cursor(view.cursor_key)
@@ -641,7 +641,7 @@ class SuitesScreen(FrameScreen):
     def _open_run(self, node: Node, *, edit: bool) -> None:
         assert node.test is not None
         if self.controller.end_offer():
-            self.query_one("#hint", LineBlock).show(self._hint_lines)
+            self.query_one("#hint", LineBlock).retell()
         request = self.controller.run_to_open(node)
         if request is not None:
             self.agenteval.inspect(request.run, criterion=request.criterion, runs=request.runs, edit=edit)
