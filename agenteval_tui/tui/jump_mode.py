@@ -133,7 +133,7 @@ def _opened(view: VirtualList, index: int) -> Callable[[], None]:
     return go
 
 
-def _block(view: BlocksView, index: int) -> Callable[[], None]:
+def _block(view: BlocksView[Any], index: int) -> Callable[[], None]:
     key = view.document.blocks[index].key
 
     def go() -> None:

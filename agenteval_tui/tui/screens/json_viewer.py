@@ -80,7 +80,7 @@ def parts_of(document: Mapping[str, Any], listed: str) -> list[tuple[str, Any]]:
     return [("", head), *((f"[{number}]", value) for number, value in enumerate(document.get(listed, ())))]
 
 
-class JsonView(BlocksView, can_focus=True):
+class JsonView(BlocksView[JsonDocument], can_focus=True):
     """Shows a document in parts."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("folds")
@@ -88,18 +88,9 @@ class JsonView(BlocksView, can_focus=True):
     def __init__(self, parts: Sequence[tuple[str, Any]], *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._parts = tuple(parts)
-        self._document: JsonDocument | None = None
 
-    @property
-    def document(self) -> JsonDocument:
-        """The lines; laid out for 80 cells while the widget has no size."""
-        if self._document is None:
-            self._document = JsonDocument(self._parts, self._width() or 80)
-            self.set_reactive(JsonView.cursor, 0 if self._parts else -1)
-        return self._document
-
-    def _known(self) -> JsonDocument | None:
-        return self._document
+    def _make_document(self, width: int) -> JsonDocument:
+        return JsonDocument(self._parts, width)
 
 
 class JsonViewerScreen(Sheet[None]):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -118,7 +118,10 @@ class BlocksDocument(Protocol):
         ...
 
 
-class BlocksView(ScrollView, can_focus=True):
+D = TypeVar("D", bound=BlocksDocument)
+
+
+class BlocksView(ScrollView, Generic[D], can_focus=True):
     """Shows a document. `cursor` is the index of the block with the bar at its side, -1 while there is none."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
@@ -136,6 +139,7 @@ class BlocksView(ScrollView, can_focus=True):
         """`empty` is what is shown while there are no blocks."""
         super().__init__(id=id)
         self._empty = tuple(empty)
+        self._document: D | None = None  # None: not laid out yet
         self._palette: Palette | None = None
         self._base: Style | None = None
         self._selected: Selection | None = None
@@ -151,12 +155,15 @@ class BlocksView(ScrollView, can_focus=True):
         return ()
 
     @property
-    def document(self) -> BlocksDocument:
+    def document(self) -> D:
         """What is shown; laid out for 80 cells while the widget has no size."""
-        raise NotImplementedError
+        if self._document is None:
+            self._document = self._make_document(self._width() or 80)
+            self.set_reactive(BlocksView.cursor, 0 if self._document.blocks else -1)
+        return self._document
 
-    def _known(self) -> BlocksDocument | None:
-        """The document, if it was laid out already."""
+    def _make_document(self, width: int) -> D:
+        """What is to be shown, laid out for this width."""
         raise NotImplementedError
 
     def _tell_cursor(self) -> None:
@@ -314,8 +321,7 @@ class BlocksView(ScrollView, can_focus=True):
 
     def validate_scroll_y(self, value: float) -> float:
         """Before anything comes into sight its height is made exact; what was in sight moves by whole rows only."""
-        blocks_document = self._known()
-        if blocks_document is not None and blocks_document.blocks and self._view_height():
+        if self._document is not None and self._document.blocks and self._view_height():
             value = self._settled(value)
         return super().validate_scroll_y(value)
 
@@ -440,11 +446,11 @@ class BlocksView(ScrollView, can_focus=True):
         self._refresh_block(block, 1)
 
     def _refresh_block(self, block: int, width: int | None = None) -> None:
-        blocks_document = self._known()
-        if blocks_document is None or not 0 <= block < len(blocks_document.blocks):
+        document = self._document
+        if document is None or not 0 <= block < len(document.blocks):
             return
-        top = max(blocks_document.top(block) - self.scroll_offset.y, 0)
-        bottom = min(blocks_document.bottom(block) - self.scroll_offset.y, self._view_height())
+        top = max(document.top(block) - self.scroll_offset.y, 0)
+        bottom = min(document.bottom(block) - self.scroll_offset.y, self._view_height())
         if bottom > top:
             self.refresh(Region(0, top, self._width() + self._margin if width is None else width, bottom - top))
 

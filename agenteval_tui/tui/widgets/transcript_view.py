@@ -31,7 +31,7 @@ class Strip(Protocol):
         ...
 
 
-class TranscriptView(BlocksView, can_focus=True):
+class TranscriptView(BlocksView[TranscriptDocument], can_focus=True):
     """Shows a transcript. `cursor` is the index of the block with the bar at its side, -1 while there is none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("evidence"), *bindings("folds")]
@@ -50,7 +50,6 @@ class TranscriptView(BlocksView, can_focus=True):
         self._marks: Sequence[Mark] = marks
         self._folds: dict[BlockKey, bool] = {}
         self._raw = False
-        self._document: TranscriptDocument | None = None
         self._has_strip = False
         self._strip: Strip | None = None
 
@@ -61,18 +60,8 @@ class TranscriptView(BlocksView, can_focus=True):
         """The transcript that is shown."""
         return self._transcript
 
-    @property
-    def document(self) -> TranscriptDocument:
-        """The lines; laid out for 80 cells while the widget has no size."""
-        if self._document is None:
-            self._document = TranscriptDocument(
-                self._transcript, marks=self._marks, folds=self._folds, width=self._width() or 80, raw=self._raw
-            )
-            self.set_reactive(TranscriptView.cursor, 0 if self._document.blocks else -1)
-        return self._document
-
-    def _known(self) -> TranscriptDocument | None:
-        return self._document
+    def _make_document(self, width: int) -> TranscriptDocument:
+        return TranscriptDocument(self._transcript, marks=self._marks, folds=self._folds, width=width, raw=self._raw)
 
     def _tell_cursor(self) -> None:
         if self._transcript.requests is not None and self.document.show_sight(self.document.message_of(self.cursor)):

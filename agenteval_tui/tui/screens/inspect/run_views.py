@@ -50,7 +50,7 @@ from agenteval_tui.views.model import sentence
 from agenteval_tui.views.model_request import request_view
 
 
-class DifferenceView(BlocksView, can_focus=True):
+class DifferenceView(BlocksView[DifferenceDocument], can_focus=True):
     """Shows an alignment: side by side where there is room, else one above the other."""
 
     class Moved(Message):
@@ -59,21 +59,15 @@ class DifferenceView(BlocksView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._alignment = Alignment(())
-        self._document: DifferenceDocument | None = None
 
-    @property
-    def document(self) -> DifferenceDocument:
-        """The lines; laid out for 80 cells while the widget has no size."""
-        if self._document is None:
-            self._document = DifferenceDocument(self._alignment, self._width() or 80)
-        return self._document
+    def _make_document(self, width: int) -> DifferenceDocument:
+        return DifferenceDocument(self._alignment, width)
 
     def show(self, alignment: Alignment) -> None:
         """Show another difference, at its first one."""
         self._alignment = alignment
         self._document = None
-        document = self.document
-        self.cursor = 0 if document.blocks else -1
+        document = self.document  # puts the cursor on its first block
         self._resize_content()
         self._scroll(0)
         self.refresh()
@@ -106,9 +100,6 @@ class DifferenceView(BlocksView, can_focus=True):
         pair = self.document.blocks[self.cursor].first if self.cursor >= 0 else 0
         super().fold_all(folded)
         self.cursor = self.document.block_of(pair) if self.document.blocks else -1
-
-    def _known(self) -> DifferenceDocument | None:
-        return self._document
 
     def _tell_cursor(self) -> None:
         self.post_message(self.Moved())
