@@ -13,8 +13,7 @@ from agenteval_tui.grading.results import Span
 from agenteval_tui.runs.events import Planned, RunRef, RunStarted, StreamPart
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
-from agenteval_tui.tui.presenters.arguments import Fold
-from agenteval_tui.tui.presenters.block_layout import FoldedText
+from agenteval_tui.tui.presenters.block_layout import Fold, FoldedText
 from agenteval_tui.tui.presenters.highlights import Mark
 from agenteval_tui.tui.presenters.run_stream import RunStream
 from agenteval_tui.tui.presenters.tool_results import LONGEST, moved, result_body, summary

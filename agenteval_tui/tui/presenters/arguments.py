@@ -9,17 +9,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-Range = tuple[int, int, str]  # start, end, style token
-
-
-class Fold(Struct, frozen=True):
-    """Characters `start`..`end` of a text, which `summary` replaces while they are folded. Not `styled`: they are JSON
-    whose colours are not computed yet."""
-
-    start: int
-    end: int
-    summary: str
-    styled: bool = True
+from agenteval_tui.tui.presenters.block_layout import Fold, Range
 
 
 class Body(Struct):
@@ -69,11 +59,11 @@ def json_styles(text: str, start: int, end: int) -> list[Range]:
     for match in _JSON.finditer(text, start, end):
         if match["string"] is not None:
             token = "json-key" if match["key"] else "json-string"
-            ranges.append((match.start("string"), match.end("string"), token))
+            ranges.append(Range(match.start("string"), match.end("string"), token))
         elif match["number"] is not None:
-            ranges.append((match.start(), match.end(), "json-number"))
+            ranges.append(Range(match.start(), match.end(), "json-number"))
         else:
-            ranges.append((match.start(), match.end(), "json-literal"))
+            ranges.append(Range(match.start(), match.end(), "json-literal"))
     return ranges
 
 
@@ -92,7 +82,7 @@ class Writer:
         """More text."""
         self._parts.append(text)
         if style:
-            self.body.styles.append((self.size, self.size + len(text), style))
+            self.body.styles.append(Range(self.size, self.size + len(text), style))
         self.size += len(text)
 
     def compact(self, value: Any) -> None:
@@ -101,7 +91,7 @@ class Writer:
         start = self.size
         self.add(text, "")
         self.body.styles += [
-            (start + first, start + last, style) for first, last, style in json_styles(text, 0, len(text))
+            Range(start + part.start, start + part.end, part.style) for part in json_styles(text, 0, len(text))
         ]
 
     def value(self, value: Any, indent: str, path: str) -> None:

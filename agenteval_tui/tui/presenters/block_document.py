@@ -14,8 +14,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.numbers import count
-from agenteval_tui.tui.presenters.arguments import Body, Fold
-from agenteval_tui.tui.presenters.block_layout import KEY, TIE, FoldedText, Range, Row, lay_out
+from agenteval_tui.tui.presenters.arguments import Body
+from agenteval_tui.tui.presenters.block_layout import KEY, TIE, Fold, FoldedText, Range, Row, lay_out
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.presenters.transcript_blocks import FOLDED_BY_HAND, Block, BlockKey
 from agenteval_tui.tui.styled_text import Cell, Line, fit

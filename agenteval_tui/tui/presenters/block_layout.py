@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.display import displayable_map
 from agenteval_tui.tui.presenters import status_style
-from agenteval_tui.tui.presenters.arguments import Fold
 from agenteval_tui.tui.presenters.status_style import CARET
 from agenteval_tui.tui.styled_text import Cell, Line, wrap
 
@@ -33,6 +32,16 @@ class Range(Struct, frozen=True):
     signs: bool = False
     note: str = ""
     gutter: tuple[str, str] | None = None
+
+
+class Fold(Struct, frozen=True):
+    """Characters `start`..`end` of a text, which `summary` replaces while they are folded. Not `styled`: they are JSON
+    whose colours are not computed yet."""
+
+    start: int
+    end: int
+    summary: str
+    styled: bool = True
 
 
 class Row(Struct, frozen=True):

@@ -13,7 +13,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.arguments import call_body
-from agenteval_tui.tui.presenters.block_layout import Range, lay_out
+from agenteval_tui.tui.presenters.block_layout import lay_out
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines
@@ -230,7 +230,7 @@ def _step_lines(node: Node, width: int) -> list[Line]:
             0,
             len(body.text),
             max(width - 2, 8),
-            ranges=[Range(*style) for style in body.styles],
+            ranges=body.styles,
             limit=_DETAIL_ROWS,
         )
         more = len(body.text) - laid_out[-1].end

@@ -154,12 +154,11 @@ def _rows(
     if not body.text:
         return [_Half((("(nothing)", "dim"),), side)]
     most = _UNFOLDED if full else 4 * _MOST
-    ranges = [Range(*style) for style in body.styles]
-    ranges += [Range(first, last, _WORDS[side], weight=5) for first, last in words] if side else []
+    differing = [Range(first, last, _WORDS[side], weight=5) for first, last in words] if side else []
     base = _STYLES.get(step.kind, "") or ("error" if has_failed(step) else "")
     # Enough for the rows that are shown: a megabyte on one line is not laid out for them.
     stop = min(end, start + most * room)
-    laid_out = lay_out(body.text, start, stop, room, base=base, ranges=ranges, limit=most)
+    laid_out = lay_out(body.text, start, stop, room, base=base, ranges=[*body.styles, *differing], limit=most)
     rows = [_Half(row.cells, side) for row in laid_out]
     if laid_out and laid_out[-1].end < end:
         rows.append(_Half(((f"… {end - laid_out[-1].end:,} more characters", "dim"),), side, fold=True))

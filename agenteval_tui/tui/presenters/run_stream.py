@@ -12,7 +12,7 @@ from agenteval_tui.runs.run_stream import transcript_parts
 from agenteval_tui.transcripts.finish_reason import describe_ending, ending_of
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.tool_text import argument_text
-from agenteval_tui.tui.presenters.block_layout import FoldedText, Range, lay_out
+from agenteval_tui.tui.presenters.block_layout import FoldedText, lay_out
 from agenteval_tui.tui.presenters.status_style import UNICODE, glyph
 from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.transcript_blocks import SIMULATED
@@ -152,9 +152,7 @@ def _result(part: StreamPart, sign: str, width: int) -> list[Line]:
     else:
         folded = FoldedText(body.text, body.folds, key="")
         room = max(width - LABEL, 1)
-        rows = lay_out(
-            folded.text, 0, len(folded.text), room, ranges=folded.ranges(Range(*style) for style in body.styles)
-        )
+        rows = lay_out(folded.text, 0, len(folded.text), room, ranges=folded.ranges(body.styles))
         heads = [left(f"   {sign}" if not number else "", LABEL) for number in range(len(rows))]
         lines = [fit(((head, style), *row.cells), width) for head, row in zip(heads, rows, strict=True)]
     visible = lines[:RESULT_LINES]

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from agenteval_tui.tui.presenters.arguments import Body, Fold, Writer
+from agenteval_tui.tui.presenters.arguments import Body, Writer
+from agenteval_tui.tui.presenters.block_layout import Fold
 from agenteval_tui.tui.styled_text import cell_len
 
 LONGEST = 100_000

@@ -275,13 +275,12 @@ class TranscriptDocument(BlockColumn):
         if self.blocks[block].make is not None:
             body = self.body(block)
             styles = json_styles(body.text, start, end) if self.raw else body.styles
-            low = bisect_left(styles, start, key=lambda style: style[1])
-            high = bisect_right(styles, end, key=lambda style: style[0])
-            ranges = [Range(*style) for style in styles[low:high]]
+            low = bisect_left(styles, start, key=lambda style: style.end)
+            high = bisect_right(styles, end, key=lambda style: style.start)
+            ranges = styles[low:high]
             for fold in body.folds:
                 if fold.start < end and fold.end > start and not fold.styled:
-                    nested = json_styles(body.text, max(start, fold.start), min(end, fold.end))
-                    ranges += [Range(*style) for style in nested]
+                    ranges += json_styles(body.text, max(start, fold.start), min(end, fold.end))
         for places in (self.places, self.matches):
             for place in places[bisect_left(places, block, key=_block) :]:
                 if place.block != block or place.start > end:

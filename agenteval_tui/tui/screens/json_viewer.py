@@ -66,7 +66,7 @@ class JsonDocument(BlockColumn):
 
     def ranges_in(self, block: int, start: int, end: int) -> Sequence[Range]:
         """The colours of JSON."""
-        return [Range(*style) for style in json_styles(self.text(block), start, end)]
+        return json_styles(self.text(block), start, end)
 
     @property
     def margin(self) -> int:
