@@ -7,8 +7,10 @@ keystroke lays out megabytes. Blocks fold.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -43,11 +45,106 @@ class BlockPosition(Struct, frozen=True):
     first: bool
 
 
-class BlockColumn:
+class Keyed(Protocol):
+    """A block: what names it, and whether stepping stops at it."""
+
+    @property
+    def key(self) -> BlockKey:
+        """Its name."""
+
+    @property
+    def is_step(self) -> bool:
+        """Does "next step" stop here?"""
+
+
+class BlocksDocument(ABC):
+    """What a view of blocks shows. Heights are exact where `settle` was called, and estimates elsewhere."""
+
+    blocks: Sequence[Keyed]
+
+    def __init__(self) -> None:
+        self._heights = Heights()
+
+    @property
+    def height(self) -> int:
+        """Rows of all of it; partly an estimate."""
+        return self._heights.total
+
+    @abstractmethod
+    def set_width(self, width: int) -> None:
+        """Lay out for another width."""
+
+    @abstractmethod
+    def line(self, row: int) -> Line:
+        """Row `row`; () behind the end."""
+
+    @abstractmethod
+    def spot(self, row: int) -> BlockPosition | None:
+        """What is at `row`; None behind the end."""
+
+    @abstractmethod
+    def block_at(self, row: int) -> int:
+        """The block at `row`; the last one behind the end; -1 when there is none."""
+
+    @abstractmethod
+    def top(self, block: int) -> int:
+        """The row at which a block begins."""
+
+    @abstractmethod
+    def bottom(self, block: int) -> int:
+        """The row behind a block's last."""
+
+    @abstractmethod
+    def index_of(self, key: BlockKey) -> int | None:
+        """The block with a key."""
+
+    @abstractmethod
+    def text(self, block: int) -> str:
+        """What a person copies of a block."""
+
+    @abstractmethod
+    def text_between(self, first: int, first_character: int, last: int, last_character: int) -> str:
+        """The text from `first_character` of row `first` to `last_character` of row `last`; -1: to the end."""
+
+    @abstractmethod
+    def is_folded(self, block: int) -> bool:
+        """Is part of the block hidden?"""
+
+    @abstractmethod
+    def fold(self, block: int, *, folded: bool) -> None:
+        """Fold or unfold a block by hand."""
+
+    @abstractmethod
+    def fold_all(self, *, folded: bool) -> None:
+        """Fold or unfold everything."""
+
+    def settle(self, row: int, count: int) -> None:
+        """Make the heights of everything between `row` and `row + count` exact. What is above `row` stays."""
+        self._heights.settle(row, count, self._measure)
+
+    @abstractmethod
+    def _measure(self, index: int) -> None:
+        """Make height number `index` exact."""
+
+    def anchor(self, row: int) -> tuple[BlockKey, int] | None:
+        """What is at `row`, in a form that can be found again when heights change."""
+        block = self.block_at(row)
+        return None if block < 0 else (self.blocks[block].key, row - self.top(block))
+
+    def row_of(self, anchor: tuple[BlockKey, int]) -> int | None:
+        """The row where an anchor is now; None when its block is gone."""
+        block = self.index_of(anchor[0])
+        if block is None:
+            return None
+        return self.top(block) + min(anchor[1], max(self.bottom(block) - self.top(block) - 1, 0))
+
+
+class BlockColumn(BlocksDocument):
     """The blocks, how high they are, and their rows at a width. Subclasses say what is coloured (`ranges_in`)."""
 
     def __init__(self, folds: dict[BlockKey, bool], text_width: int, heads: bool) -> None:
         """`heads`: each block has a line of its own above its text."""
+        super().__init__()
         self.blocks: list[Block] = []
         self.folds = folds
         self._text_width = text_width
@@ -55,7 +152,6 @@ class BlockColumn:
         self._index: dict[BlockKey, int] = {}
         self._pieces: list[Piece] = []
         self._first: list[int] = []
-        self._heights = Heights()
         self._rows: OrderedDict[Piece, list[Row]] = OrderedDict()
         self._bodies: dict[int, Body] = {}
 
@@ -80,48 +176,22 @@ class BlockColumn:
             parts.append(text[begin:end] + ("" if row == last else " " if spot.row.soft else "\n"))
         return "".join(parts)
 
-    @property
-    def height(self) -> int:
-        """Rows of all of it; partly an estimate."""
-        return self._heights.total
-
     def block_at(self, row: int) -> int:
-        """The block at `row`; the last one behind the end; -1 when there is none."""
         if not self._pieces:
             return -1
         piece, _ = self._heights.at(max(row, 0))
         return self._pieces[min(piece, len(self._pieces) - 1)].block
 
     def top(self, block: int) -> int:
-        """The row at which a block begins."""
         return self._heights.top(self._first[block])
 
     def bottom(self, block: int) -> int:
-        """The row behind a block's last."""
         return self._heights.top(self._end(block))
 
-    def settle(self, row: int, count: int) -> None:
-        """Make the heights of everything between `row` and `row + count` exact. What is above `row` stays."""
-        self._heights.settle(row, count, self._measure)
-
-    def anchor(self, row: int) -> tuple[BlockKey, int] | None:
-        """What is at `row`, in a form that can be found again when heights change."""
-        block = self.block_at(row)
-        return None if block < 0 else (self.blocks[block].key, row - self.top(block))
-
-    def row_of(self, anchor: tuple[BlockKey, int]) -> int | None:
-        """The row where an anchor is now; None when its block is gone."""
-        block = self._index.get(anchor[0])
-        if block is None:
-            return None
-        return self.top(block) + min(anchor[1], max(self.bottom(block) - self.top(block) - 1, 0))
-
     def index_of(self, key: BlockKey) -> int | None:
-        """The block with a key."""
         return self._index.get(key)
 
     def spot(self, row: int) -> BlockPosition | None:
-        """What is at `row`; None behind the end."""
         index, into = self._heights.at(row)
         if index >= len(self._pieces):
             return None
@@ -163,13 +233,11 @@ class BlockColumn:
         return body
 
     def is_folded(self, block: int) -> bool:
-        """Is part of the block hidden?"""
         if self._limit(block) is None:
             return False
         return self._layout(self._pieces[self._first[block]])[-1].fold or bool(self._folds_of(block))
 
     def fold(self, block: int, *, folded: bool) -> None:
-        """Fold or unfold a block by hand."""
         self.folds[self.blocks[block].key] = folded
         start, stop = self._first[block], self._end(block)
         pieces = self._cut(block)
@@ -184,7 +252,6 @@ class BlockColumn:
         self._measure(start)
 
     def fold_all(self, *, folded: bool) -> None:
-        """Fold or unfold everything."""
         self.folds.update((block.key, folded) for block in self.blocks)
         self._rebuild(0)
 

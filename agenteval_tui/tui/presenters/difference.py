@@ -12,7 +12,7 @@ from agenteval_tui.analysis.trajectory_alignment import Alignment, Pair
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, decimal
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.tui.presenters.block_document import BlockPosition
+from agenteval_tui.tui.presenters.block_document import BlockPosition, BlocksDocument
 from agenteval_tui.tui.presenters.block_layout import Row
 from agenteval_tui.tui.presenters.difference_rows import DOTS, DiffRow, half_width, pair_rows
 from agenteval_tui.tui.presenters.prefix_sums import Heights
@@ -42,10 +42,11 @@ class Block(Struct, frozen=True):
         return self.key[0] == "fold"
 
 
-class DifferenceDocument:
+class DifferenceDocument(BlocksDocument):
     """Lines of an alignment at a width. `height` and `line` agree where `settle` was called."""
 
     def __init__(self, alignment: Alignment, width: int = 80) -> None:
+        super().__init__()
         self.alignment = alignment
         self.width = width
         self.differences = alignment.differences
@@ -56,18 +57,12 @@ class DifferenceDocument:
         self._exact: list[bool] = []
         self._firsts: list[int] = []
         self.blocks: list[Block] = []
-        self._heights = Heights()
         self._build()
 
     @property
     def is_wide(self) -> bool:
         """Are the two side by side?"""
         return self.width >= WIDE
-
-    @property
-    def height(self) -> int:
-        """Rows of all of it; partly an estimate."""
-        return self._heights.total
 
     def pair(self, block: int) -> Pair:
         """The pair of a block; of a fold its first."""
@@ -98,57 +93,34 @@ class DifferenceDocument:
     # What a view of blocks asks
 
     def set_width(self, width: int) -> None:
-        """Lay out for another width."""
         if width != self.width:
             self.width = width
             self._build()
 
-    def settle(self, row: int, count: int) -> None:
-        """Make the heights of everything between `row` and `row + count` exact. What is above `row` stays."""
-        self._heights.settle(row, count, self._measure)
-
     def block_at(self, row: int) -> int:
-        """The block at `row`; the last one behind the end; -1 when there is none."""
         return min(self._heights.at(max(row, 0))[0], len(self.blocks) - 1)
 
     def top(self, block: int) -> int:
-        """The row at which a block begins."""
         return self._heights.top(block)
 
     def bottom(self, block: int) -> int:
-        """The row behind a block's last."""
         return self._heights.top(block + 1)
-
-    def anchor(self, row: int) -> tuple[BlockKey, int] | None:
-        """What is at `row`, in a form that can be found again when heights change."""
-        block = self.block_at(row)
-        return None if block < 0 else (self.blocks[block].key, row - self.top(block))
-
-    def row_of(self, anchor: tuple[BlockKey, int]) -> int | None:
-        """The row where an anchor is now; that of its pair when it was folded or unfolded."""
-        if not self.blocks:
-            return None
-        block = self.block_of(anchor[0][1])
-        return self.top(block) + min(anchor[1], max(self._heights[block] - 1, 0))
 
     def index_of(self, key: BlockKey) -> int | None:
         """The block that shows the pair of a key."""
         return self.block_of(key[1]) if 0 <= key[1] < len(self.alignment.pairs) else None
 
     def line(self, row: int) -> Line:
-        """Row `row`; () behind the end."""
         hit = self._row(row)
         return () if hit is None else hit[1].line
 
     def spot(self, row: int) -> BlockPosition | None:
-        """What is at `row`; None behind the end."""
         hit = self._row(row)
         if hit is None:
             return None
         return BlockPosition(hit[0], Row(hit[1].line, 0, 0, False, fold=hit[1].fold), False)
 
     def text(self, block: int) -> str:
-        """What a person copies of a block."""
         return "\n".join(row.text for row in self._laid_out(block))
 
     def text_between(self, first: int, first_character: int, last: int, last_character: int) -> str:
@@ -161,7 +133,6 @@ class DifferenceDocument:
         return "\n".join(parts)
 
     def is_folded(self, block: int) -> bool:
-        """Is part of the block hidden?"""
         return self.blocks[block].is_fold or any(row.fold for row in self._laid_out(block))
 
     def fold(self, block: int, *, folded: bool) -> None:

@@ -118,7 +118,6 @@ class TranscriptDocument(BlockColumn):
         return self._width
 
     def set_width(self, width: int) -> None:
-        """Lay out for another width."""
         if width != self._width:
             self._width = width
             self._reshape(*self._columns(width))

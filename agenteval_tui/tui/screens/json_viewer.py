@@ -49,7 +49,6 @@ class JsonDocument(BlockColumn):
         return max(width - (2 if heads else LABEL), 4), heads
 
     def set_width(self, width: int) -> None:
-        """Lay out for another width."""
         self._reshape(*self._columns(width))
 
     def line(self, row: int) -> Line:

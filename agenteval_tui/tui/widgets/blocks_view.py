@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,7 +20,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from agenteval_tui.tui.actions import bindings, keyed
-from agenteval_tui.tui.presenters.block_document import BlockPosition
+from agenteval_tui.tui.presenters.block_document import BlocksDocument
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Line, hanging
@@ -28,94 +28,6 @@ from agenteval_tui.tui.terminal.strips import minimal_strip, selected
 from agenteval_tui.tui.widgets.virtual_list import CURSOR
 
 _NEARBY = 3  # screens: a jump further than this need not land to the line
-
-
-class Keyed(Protocol):
-    """A block: what names it, and whether stepping stops at it."""
-
-    @property
-    def key(self) -> BlockKey:
-        """Its name."""
-        ...
-
-    @property
-    def is_step(self) -> bool:
-        """Does "next step" stop here?"""
-        ...
-
-
-class BlocksDocument(Protocol):
-    """What a `BlocksView` shows. Heights are exact where `settle` was called, and estimates elsewhere."""
-
-    @property
-    def blocks(self) -> Sequence[Keyed]:
-        """All blocks, in order."""
-        ...
-
-    @property
-    def height(self) -> int:
-        """Rows of all of it."""
-        ...
-
-    def set_width(self, width: int) -> None:
-        """Lay out for another width."""
-        ...
-
-    def settle(self, row: int, count: int) -> None:
-        """Make the heights of `count` rows from `row` exact."""
-        ...
-
-    def line(self, row: int) -> Line:
-        """Row `row`."""
-        ...
-
-    def spot(self, row: int) -> BlockPosition | None:
-        """What is at `row`."""
-        ...
-
-    def block_at(self, row: int) -> int:
-        """The block at `row`."""
-        ...
-
-    def top(self, block: int) -> int:
-        """A block's first row."""
-        ...
-
-    def bottom(self, block: int) -> int:
-        """The row behind a block's last."""
-        ...
-
-    def anchor(self, row: int) -> tuple[BlockKey, int] | None:
-        """What is at `row`, in a form that can be found again."""
-        ...
-
-    def row_of(self, anchor: tuple[BlockKey, int]) -> int | None:
-        """Where an anchor is now."""
-        ...
-
-    def index_of(self, key: BlockKey) -> int | None:
-        """The block with this key."""
-        ...
-
-    def text(self, block: int) -> str:
-        """A block's text, as it was stored."""
-        ...
-
-    def text_between(self, first: int, first_character: int, last: int, last_character: int) -> str:
-        """The text from a cell of a row to one of another."""
-        ...
-
-    def is_folded(self, block: int) -> bool:
-        """Is part of the block hidden?"""
-        ...
-
-    def fold(self, block: int, *, folded: bool) -> None:
-        """Fold or unfold it."""
-        ...
-
-    def fold_all(self, *, folded: bool) -> None:
-        """Fold or unfold everything."""
-        ...
 
 
 D = TypeVar("D", bound=BlocksDocument)
