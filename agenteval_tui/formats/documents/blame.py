@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.blame.model import Clue, ClueCode, Fault, Step, Suspect
 from agenteval_tui.analysis.blame.reliability import Reliability, reliability_of
-from agenteval_tui.core.document import Count, Document, one_of
+from agenteval_tui.core.document import Count, Document, extended, one_of
 from agenteval_tui.views.blame import clue_text
 
 
@@ -40,9 +40,10 @@ def suspect_document(suspect: Suspect) -> SuspectDocument:
 
 
 def _clue(clue: Clue) -> ClueDocument:
-    return ClueDocument(
+    return extended(
+        ClueDocument,
+        clue,
         code=str(clue.code),
-        fault=clue.fault,
         tool_call=clue.call,
         fields=dict(clue.fields),
         message=clue_text(clue),

@@ -306,17 +306,14 @@ def _attributed(attributed: Attributed | None) -> AttributedTest | None:
 
 def listed_baseline(baseline: Baseline) -> ListedBaseline:
     """What `agenteval baseline list` says of a baseline."""
-    return ListedBaseline(
+    return extended(
+        ListedBaseline,
+        baseline,
         suite=baseline.suite_name,
-        suite_key=baseline.suite_key,
         test=baseline.test_id,
         name=baseline.test_name,
         execution=baseline.execution_id,
         run=baseline.run_id,
-        who=baseline.who,
         set=iso(baseline.at_ms),
         started=iso(baseline.started_ms),
-        runs=baseline.runs,
-        passed=baseline.passed,
-        errors=baseline.errors,
     )

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from agenteval_tui.analysis import trajectory_alignment
 from agenteval_tui.analysis.text_diff import ArgumentChange, compare_arguments
 from agenteval_tui.analysis.trajectory_alignment import Alignment
-from agenteval_tui.core.document import Count, Document, Share, Status
+from agenteval_tui.core.document import Count, Document, Share, Status, extended
 from agenteval_tui.history.records import RunRow
 
 _DIGITS = 6  # of a score: a mean has no more to say, and what follows is noise of the arithmetic
@@ -70,15 +70,8 @@ def difference_document(left: RunRow, right: RunRow, alignment: Alignment) -> Di
 
 
 def _run(row: RunRow) -> Run:
-    return Run(
-        run=row.id,
-        test=row.test_id,
-        variation=row.variation,
-        repetition=row.repetition,
-        agent=row.agent,
-        status=row.status,
-        score=None if row.score is None else round(row.score, _DIGITS),
-    )
+    score = None if row.score is None else round(row.score, _DIGITS)
+    return extended(Run, row, run=row.id, test=row.test_id, score=score)
 
 
 def _pair(pair: trajectory_alignment.Pair) -> Pair:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -11,6 +11,8 @@ from agenteval_tui.analysis.statistics import pass_at_k, pass_hat_k
 from agenteval_tui.analysis.variance import KS, VarianceComponent, VarianceReport, Whose
 from agenteval_tui.core.document import Count, Document, RowKey, Share, extended
 from agenteval_tui.core.ids import content_hash
+
+_V = TypeVar("_V", bound="Variance")
 
 
 class AgentPasses(Document, frozen=True, kw_only=True):
@@ -133,13 +135,14 @@ def flaky_document(
         since=variance_report.since_ms,
         cut=variance_report.cut,
         tests=tuple(
-            TestVariance(
-                **_variance(variance_component),
-                criteria=tuple(Variance(**_variance(part)) for part in variance_report.criteria_of(variance_component)),
+            _variance(
+                TestVariance,
+                variance_component,
+                criteria=tuple(_variance(Variance, part) for part in variance_report.criteria_of(variance_component)),
             )
             for variance_component in variance_components
         ),
-        changed=tuple(Variance(**_variance(variance_component)) for variance_component in variance_report.changed),
+        changed=tuple(_variance(Variance, variance_component) for variance_component in variance_report.changed),
         suggested=tuple(
             SuggestedQuarantine(
                 file=variance_component.suite_key,
@@ -151,33 +154,26 @@ def flaky_document(
     )
 
 
-def _variance(variance_component: VarianceComponent) -> dict[str, Any]:
+def _variance(kind: type[_V], variance_component: VarianceComponent, **more: tuple[Variance, ...]) -> _V:
     ks = [k for k in KS if k <= variance_component.n]
     split, step = variance_component.split, variance_component.step
-    return {
-        "suite": variance_component.suite,
-        "file": variance_component.suite_key,
-        "test": variance_component.test_id,
-        "variation": variance_component.variation,
-        "row": variance_component.row,
-        "row_key": variance_component.row_key,
-        "criterion": variance_component.criterion or None,
-        "n": variance_component.n,
-        "passed": variance_component.passed,
-        "errors": variance_component.errors,
-        "undecided": variance_component.review,
-        "pass_rate": variance_component.rate,
-        "interval": variance_component.interval,
-        "pass_at_k": {str(k): pass_at_k(variance_component.passed, variance_component.n, k) for k in ks},
-        "pass_hat_k": {str(k): pass_hat_k(variance_component.passed, variance_component.n, k) for k in ks},
-        "flaky": variance_component.flaky,
-        "by_agent": tuple(
+    return extended(
+        kind,
+        variance_component,
+        file=variance_component.suite_key,
+        test=variance_component.test_id,
+        criterion=variance_component.criterion or None,
+        undecided=variance_component.review,
+        pass_rate=variance_component.rate,
+        pass_at_k={str(k): pass_at_k(variance_component.passed, variance_component.n, k) for k in ks},
+        pass_hat_k={str(k): pass_hat_k(variance_component.passed, variance_component.n, k) for k in ks},
+        by_agent=tuple(
             AgentPasses(agent=agent, passed=passed, n=n) for agent, passed, n in variance_component.by_agent
         ),
-        "step": None if step is None else step.kind,
-        "step_counts": () if step is None else step.parts,
-        "step_p_value": None if step is None else step.p_value,
-        "by_configuration": tuple(
+        step=None if step is None else step.kind,
+        step_counts=() if step is None else step.parts,
+        step_p_value=None if step is None else step.p_value,
+        by_configuration=tuple(
             extended(
                 ConfigurationPasses,
                 part,
@@ -186,12 +182,11 @@ def _variance(variance_component: VarianceComponent) -> dict[str, Any]:
             )
             for part in variance_component.parts
         ),
-        "variance": variance_component.variance,
-        "whose": variance_component.whose,
-        "judge_share": None if split is None else split.judge_share,
-        "agent_variance": None if split is None else split.agent,
-        "judge_variance": None if split is None else split.judge,
-        "judged_outputs": None if split is None else split.outputs,
-        "judge_verdicts": None if split is None else split.verdicts,
-        "quarantined_until": None if variance_component.quarantine is None else variance_component.quarantine.until_ms,
-    }
+        judge_share=None if split is None else split.judge_share,
+        agent_variance=None if split is None else split.agent,
+        judge_variance=None if split is None else split.judge,
+        judged_outputs=None if split is None else split.outputs,
+        judge_verdicts=None if split is None else split.verdicts,
+        quarantined_until=None if variance_component.quarantine is None else variance_component.quarantine.until_ms,
+        **more,
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from agenteval_tui.analysis.drafted_test import GoodRuns, MadeTest
-from agenteval_tui.core.document import Document
+from agenteval_tui.core.document import Document, extended
 
 
 class MadeTestDocument(Document, frozen=True, kw_only=True):
@@ -25,10 +25,10 @@ class MadeTestDocument(Document, frozen=True, kw_only=True):
 
 def made_test_document(made_test: MadeTest, runs: GoodRuns) -> MadeTestDocument:
     """The test, and what it was made of."""
-    return MadeTestDocument(
+    return extended(
+        MadeTestDocument,
+        made_test,
         suite=str(made_test.path),
-        id=made_test.id,
-        written=made_test.written,
         runs=runs.ids,
         failed=runs.failed,
         agent=made_test.test.get("agent"),

@@ -236,15 +236,13 @@ def _scores(score: Scores) -> CriterionScores:
 
 
 def _break(trend: trends.Trend, trend_break: Break) -> TrendBreak:
-    return TrendBreak(
+    return extended(
+        TrendBreak,
+        trend_break,
         at=_moment(trend_break.at_ms),
         bin=bin_of(trend.bins, trend_break),
         file=trend_break.suite_key,
-        suite=trend_break.suite,
         test=trend_break.test_id,
-        criterion=trend_break.criterion,
-        agent=trend_break.agent,
-        kind=trend_break.kind,
         old=trend_break.old or None,
         new=trend_break.new or None,
     )
@@ -254,10 +252,9 @@ def _alerts(watched: AlertCheck) -> TrendAlerts:
     return TrendAlerts(
         fired=bool(watched.fired) or any(alert.state == "alert" for alert in watched.feedback),
         feedback=tuple(
-            TrendFeedbackAlert(
-                key=alert.key,
-                below=alert.below,
-                state=alert.state,
+            extended(
+                TrendFeedbackAlert,
+                alert,
                 mean=None if alert.mean is None else alert.mean.mean,
                 n=0 if alert.mean is None else alert.mean.n,
             )

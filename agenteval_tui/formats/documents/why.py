@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from agenteval_tui.analysis.earlier_program import EarlierProgram
 from agenteval_tui.analysis.explanation import Explanation, address_of
-from agenteval_tui.core.document import Count, Document, Status
+from agenteval_tui.core.document import Count, Document, Status, extended
 from agenteval_tui.formats.documents.blame import SuspectDocument, suspect_document
 from agenteval_tui.formats.documents.model_request import LostDocument, lost_document
 from agenteval_tui.formats.labels import LabelDocument, label_document
@@ -82,17 +82,13 @@ class Why(Document, frozen=True, kw_only=True):
 def explanation_document(explanation: Explanation) -> Why:
     """The run, why its agent failed, labels, and each criterion with its facts and its result; texts are raw."""
     row = explanation.run
-    return Why(
+    return extended(
+        Why,
+        row,
         run=row.id,
         execution=row.execution_id,
         suite=row.suite_name,
         test=row.test_id,
-        test_name=row.test_name,
-        variation=row.variation,
-        repetition=row.repetition,
-        agent=row.agent,
-        status=row.status,
-        checks_not_made=row.checks_not_made,
         error=explanation.error,
         ending=None
         if explanation.ending is None
