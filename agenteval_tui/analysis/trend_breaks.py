@@ -45,14 +45,11 @@ def breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -> tupl
     breaks: list[Break] = []
     for number, executions in by_test.items():
         before: dict[str, str] | None = None
-        for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
-            at_ms = min(use.first_ms for use in listed)
-            now: dict[str, str] = {}
-            for use in sorted(listed, key=lambda use: use.first_ms):
-                now[use.name] = use.version  # of several in one execution the last
+        for execution, listed in _in_time(executions):
+            now = {use.name: use.version for use in listed}  # of several in one execution the last
             if before is not None:
                 test = tests[number]
-                place = (at_ms, execution, test.suite_key, test.suite, test.test_id)
+                place = (listed[0].first_ms, execution, test.suite_key, test.suite, test.test_id)
                 breaks += [Break(*place, *change) for change in _changes(before, now)]
             before = now
     return tuple(sorted(breaks, key=lambda shift: (shift.at_ms, shift.suite_key, shift.test_id, shift.criterion)))
@@ -67,8 +64,7 @@ def agent_breaks_of(uses: Iterable[VersionUse], tests: Mapping[int, TestName]) -
         by_agent.setdefault((use.test, use.name), {}).setdefault(use.execution, []).append(use)
     for (number, agent), executions in by_agent.items():
         before: list[VersionUse] = []
-        for execution, listed in sorted(executions.items(), key=lambda pair: (min(u.first_ms for u in pair[1]), pair)):
-            now = sorted(listed, key=lambda use: use.first_ms)
+        for execution, now in _in_time(executions):
             if before and {use.version for use in before}.isdisjoint(use.version for use in now):
                 test = tests[number]
                 place = (now[0].first_ms, execution, test.suite_key, test.suite, test.test_id)
@@ -87,6 +83,12 @@ def distinct(breaks: Iterable[Break]) -> list[Break]:
             unique.append(shift)
         keys.add(key)
     return unique
+
+
+def _in_time(executions: Mapping[int, Sequence[VersionUse]]) -> list[tuple[int, list[VersionUse]]]:
+    """Executions in the order in which they started, each with what it used, what was first used first."""
+    uses = {execution: sorted(listed, key=lambda use: use.first_ms) for execution, listed in executions.items()}
+    return sorted(uses.items(), key=lambda pair: (pair[1][0].first_ms, pair[0]))
 
 
 def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[str, Kind, str, str]]:
