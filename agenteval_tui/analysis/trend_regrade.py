@@ -6,7 +6,6 @@ A trend over time then shows the agent alone: everything in it was judged alike.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,11 +23,11 @@ from agenteval_tui.history.connections import Connection
 from agenteval_tui.history.records import RunRow, is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.trends import CauseCount, Measure, ScoreCounts
-from agenteval_tui.suites.load import load_suite
+from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 
 class Regrading(Struct, frozen=True):
@@ -92,24 +91,20 @@ class _Files:
     """The criteria of each run's own test, as its suite's file has them now."""
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[str, CriteriaSource]] = {}
+        self._finders: dict[str, Callable[[RunRow], CriteriaSource | None]] = {}
 
     def of(self, row: RunRow) -> CriteriaSource | None:
         """None: the file, or the test in it, is gone; or the run was imported."""
-        key = row.suite_key
-        if key not in self._known:
-            self._known[key] = {}
-            if not is_imported(key):
-                try:
-                    loaded = load_suite(Path(key))
-                except AgentevalError:
-                    return None
-                find = rules_of_suites([loaded])
-                for test in loaded.suite.tests if loaded.suite is not None else ():
-                    rules = find(replace(row, test_id=test.id))
-                    if rules is not None:
-                        self._known[key][test.id.casefold()] = rules
-        return self._known[key].get(row.test_id.casefold())
+        if row.suite_key not in self._finders:
+            self._finders[row.suite_key] = rules_of_suites(self._suites(row.suite_key))
+        return self._finders[row.suite_key](row)
+
+    def _suites(self, key: str) -> list[LoadedSuite]:
+        """The suite of this key; none: it was imported, or can't be read."""
+        try:
+            return [] if is_imported(key) else [load_suite(Path(key))]
+        except AgentevalError:
+            return []
 
 
 class _Counts:
@@ -118,9 +113,8 @@ class _Counts:
     def __init__(self, tests: dict[tuple[str, str], int]) -> None:
         self._tests = tests
         self.scores: ScoreCounts = {}
-        self._runs: Counter[tuple[str, str]] = Counter()
-        self._of: dict[tuple[str, str], set[int]] = {}
-        self._last: dict[tuple[str, str], tuple[int, str]] = {}
+        self._failed: dict[tuple[str, str], list[tuple[int, str, int]]] = {}
+        """By cause and kind of error: each run's row number, its id, and the row number of its test."""
 
     def add(self, regrade_result: RegradeResult, transcript: Transcript) -> None:
         """A run with its new results."""
@@ -134,19 +128,18 @@ class _Counts:
             rows.count_score(self.scores, criterion, tenth, str(result.outcome), 1, result.score or 0.0)
         if verdict.outcome not in (Outcome.FAILED, Outcome.ERROR):
             return
-        keys = {("", transcript.error.kind)} if transcript.error is not None else set[tuple[str, str]]()
-        if transcript.error is None:
+        if transcript.error is not None:
+            keys = {("", transcript.error.kind)}
+        else:
             keys = {(cause, "") for cause in signatures(str(verdict.outcome), verdict.results) if cause}
         for key in keys:
-            self._runs[key] += 1
-            self._of.setdefault(key, set()).add(test)
-            self._last[key] = max(self._last.get(key, (0, "")), (row.rowid, row.id))
+            self._failed.setdefault(key, []).append((row.rowid, row.id, test))
 
     @property
     def causes(self) -> tuple[CauseCount, ...]:
         cause_counts = [
-            CauseCount(cause, kind, "", runs, len(self._of[cause, kind]), self._last[cause, kind][1])
-            for (cause, kind), runs in self._runs.items()
+            CauseCount(cause, kind, "", len(failed), len({test for _, _, test in failed}), max(failed)[1])
+            for (cause, kind), failed in self._failed.items()
         ]
         return tuple(
             sorted(cause_counts, key=lambda cause_count: (-cause_count.runs, cause_count.cause, cause_count.error_kind))
