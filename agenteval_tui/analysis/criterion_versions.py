@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,7 @@ def stored_spec(store: Store, content_hash: str) -> CriterionSpec:
     data = store.criterion(content_hash)
     if data is None:
         raise AgentevalError(f"version {short_hash(content_hash)} is not stored: only its hash is known")
-    try:
-        return spec_from_dict(data)
-    except ValueError as wrong:
-        raise AgentevalError(f"version {short_hash(content_hash)} can't be read: {wrong}") from wrong
+    return _spec_of(data, content_hash)
 
 
 def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content_hash: str) -> CriterionSpec:
@@ -128,14 +126,18 @@ def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content
     """
     data = store.read(lambda connection: text_of(connection, suite_key, test_id, criterion, content_hash))
     if data is not None:
-        try:
-            return spec_from_dict(data)
-        except ValueError as wrong:
-            raise AgentevalError(f"version {short_hash(content_hash)} can't be read: {wrong}") from wrong
+        return _spec_of(data, content_hash)
     spec = stored_spec(store, content_hash)
     if spec.broken:
         raise AgentevalError(f"version {short_hash(content_hash)} was never written in {test_id} / {criterion}")
     return replace(spec, name=criterion, description="", config=to_text(json_like(spec.value)))
+
+
+def _spec_of(data: Mapping[str, Any], content_hash: str) -> CriterionSpec:
+    try:
+        return spec_from_dict(data)
+    except ValueError as wrong:
+        raise AgentevalError(f"version {short_hash(content_hash)} can't be read: {wrong}") from wrong
 
 
 def _spec_text(spec: CriterionSpec) -> str:
@@ -152,8 +154,7 @@ def _spec_text(spec: CriterionSpec) -> str:
 
 def text_difference(old: str, new: str, names: tuple[str, str]) -> list[str]:
     """A unified difference of two versions' texts, line by line without line ends; [] where they are alike."""
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), names[0], names[1], lineterm="", n=10)
-    return list(lines)
+    return list(difflib.unified_diff(old.splitlines(), new.splitlines(), *names, lineterm="", n=10))
 
 
 def compare_versions(
