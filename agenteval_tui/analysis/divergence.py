@@ -262,18 +262,20 @@ def _contexts(transcript: Transcript, compared: Compared) -> dict[int, list[Acti
     """What is to say of the request for each answer, by the answer's message."""
     requests = transcript.requests
     contexts: dict[int, list[Action]] = {}
-    for number, request_reference in (
-        enumerate(requests.references, 1) if requests is not None and compared.context else ()
-    ):
-        difference = changes_since(requests, number) if requests is not None else None
-        changes = difference.changes if difference is not None else ()
-        request_changes = [change for change in changes if change.kind not in ("added", "parameter")]
-        if request_reference.answer is not None and request_changes:
-            kinds = {
-                f"{each.kind} {each.name}" if each.kind.startswith("tool") else each.kind for each in request_changes
-            }
-            act = Action("context", ("context", *sorted(kinds)), arguments=tuple(request_changes))
-            contexts.setdefault(request_reference.answer, []).append(act)
+    if requests is not None and compared.context:
+        for number, reference in enumerate(requests.references, 1):
+            difference = changes_since(requests, number)
+            if reference.answer is None or difference is None:
+                continue
+            # Every request grows, and a parameter says nothing of what the model was shown.
+            changes = tuple(change for change in difference.changes if change.kind not in ("added", "parameter"))
+            if changes:
+                kinds = {
+                    f"{change.kind} {change.name}" if change.kind.startswith("tool") else change.kind
+                    for change in changes
+                }
+                act = Action("context", ("context", *sorted(kinds)), arguments=changes)
+                contexts.setdefault(reference.answer, []).append(act)
     first = first_request(transcript) if compared.asked else None
     if first is not None and first.answer is not None:
         tools = [tool.name for tool in first.tools]
