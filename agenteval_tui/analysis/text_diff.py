@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from agenteval_tui.analysis.trajectory_alignment import arguments_json
+from agenteval_tui.analysis.trajectory_alignment import arguments_json, matching_blocks
 from agenteval_tui.core.document import Document
 
 Span = tuple[int, int]
@@ -144,14 +144,7 @@ def _middle(left: Sequence[str], right: Sequence[str], offset: int) -> Iterator[
     if not left or not right or len(left) * len(right) > _MOST:
         codes.append((False, (0, len(left)), (0, len(right))))
     else:
-        from rapidfuzz.distance import LCSseq
-
-        numbers: dict[str, int] = {}
-        ours = [numbers.setdefault(token, len(numbers)) for token in left]
-        theirs = [numbers.setdefault(token, len(numbers)) for token in right]
-        for code in LCSseq.opcodes(ours, theirs):
-            same = code.tag == "equal"
-            mine, other = (code.src_start, code.src_end), (code.dest_start, code.dest_end)
+        for same, mine, other in matching_blocks(left, right):
             if codes and not same and not codes[-1][0]:
                 _, before, before_other = codes.pop()
                 mine, other = (before[0], mine[1]), (before_other[0], other[1])

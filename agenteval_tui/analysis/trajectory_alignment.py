@@ -247,18 +247,26 @@ def _matched_heads(left: Sequence[Step], right: Sequence[Step]) -> list[tuple[in
 # Sequences
 
 
-def _same(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
-    """A longest common subsequence: (number in left, number in right), in order."""
+def matching_blocks(left: Sequence[Hashable], right: Sequence[Hashable]) -> Iterator[tuple[bool, Span, Span]]:
+    """(the same?, numbers in left, numbers in right) by a longest common subsequence, in order."""
     from rapidfuzz.distance import LCSseq
 
+    # Numbers in place of what is compared: two things with the same hash could be taken for equal.
     numbers: dict[Hashable, int] = {}
     ours = [numbers.setdefault(hashable, len(numbers)) for hashable in left]
     theirs = [numbers.setdefault(hashable, len(numbers)) for hashable in right]
-    pairs: list[tuple[int, int]] = []
     for code in LCSseq.opcodes(ours, theirs):
-        if code.tag == "equal":
-            pairs += zip(range(code.src_start, code.src_end), range(code.dest_start, code.dest_end), strict=True)
-    return pairs
+        yield code.tag == "equal", (code.src_start, code.src_end), (code.dest_start, code.dest_end)
+
+
+def _same(left: Sequence[Hashable], right: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """A longest common subsequence: (number in left, number in right), in order."""
+    return [
+        pair
+        for same, mine, theirs in matching_blocks(left, right)
+        if same
+        for pair in zip(range(*mine), range(*theirs), strict=True)
+    ]
 
 
 def _gaps(
