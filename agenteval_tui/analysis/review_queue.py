@@ -91,7 +91,7 @@ def queue(store: Store, review_filter: ReviewFilter | None = None) -> list[Queue
         failed = _of_results(store, replace(only, outcomes=("failed",)), "failure")
         items += _unlabelled(store, failed, labels)
     if review_filter.sample:
-        items += _sampled(store, review_filter, labels)
+        items += _sampled(store, review_filter, replace(only, outcomes=DECIDED), labels)
     # From the end, so the first of two that are the same stays.
     once = {(item.run_id, item.criterion): item for item in reversed(items)}
     return list(reversed(once.values()))
@@ -102,11 +102,10 @@ def _unlabelled(store: Store, items: Iterable[QueueItem], labels: dict[str, list
     queue_items: list[QueueItem] = []
     for item in items:
         run_labels = labels.get(item.run_id, ())
-        if not item.criterion:
-            labelled = any(label.whole for label in run_labels)
-        else:
+        labelled = any(label.whole for label in run_labels)
+        if item.criterion:
             # Results are only read where a label of the whole run may decide the criterion.
-            sole = sole_of_results(store.results(item.run_id)) if any(label.whole for label in run_labels) else ""
+            sole = sole_of_results(store.results(item.run_id)) if labelled else ""
             labelled = label_of(run_labels, item.criterion, sole) is not None
         if not labelled:
             queue_items.append(item)
@@ -170,16 +169,9 @@ def _differing(store: Store, labels: dict[str, list[Label]], only: RunFilter) ->
     return items
 
 
-def _sampled(store: Store, review_filter: ReviewFilter, labels: Iterable[str]) -> list[QueueItem]:
+def _sampled(store: Store, review_filter: ReviewFilter, decided: RunFilter, labels: Iterable[str]) -> list[QueueItem]:
     labelled = set(labels)
-    ids = store.run_ids(
-        RunFilter(
-            outcomes=DECIDED,
-            execution_id=review_filter.execution_id,
-            projects=review_filter.projects,
-            counted=not review_filter.execution_id,
-        )
-    )
+    ids = store.run_ids(decided)
     chooser = random.Random(review_filter.seed)  # noqa: S311  nothing secret: the same sample again
     # As many more as labels could take out again.
     order = chooser.sample(range(len(ids)), min(len(ids), review_filter.sample + len(labelled)))
