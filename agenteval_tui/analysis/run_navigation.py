@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from msgspec import Struct
 
@@ -56,10 +57,7 @@ def known_runs(store: Store, runs: Iterable[str]) -> list[RunRow]:
 
 def first_criterion(bench: Workbench, results: Sequence[CriterionResult], name: str) -> int:
     """The number of the criterion of that name, else of the first that did not pass, else 0."""
-    for number, criterion in enumerate(bench.criteria):
-        if name and criterion.name == name:
-            return number
-    for number in range(len(bench.criteria)):
-        if number < len(results) and results[number].outcome in ("failed", "error"):
-            return number
-    return 0
+    named = (number for number, criterion in enumerate(bench.criteria) if name and criterion.name == name)
+    shown = zip(range(len(bench.criteria)), results, strict=False)
+    not_passed = (number for number, result in shown if result.outcome in ("failed", "error"))
+    return next(chain(named, not_passed), 0)

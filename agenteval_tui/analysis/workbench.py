@@ -351,12 +351,11 @@ class Workbench:
             return [self.run.test_id]
         # The place in the file tells an alias from an equal text.
         place = self.loaded.config_source(self.run.test_id, index).to_file(0)
-        sharing = []
-        for test in self.loaded.suite.tests:
-            for number in range(len(test.criteria)):
-                if self.loaded.config_source(test.id, number).to_file(0) == place:
-                    sharing.append(test.id)
-                    break
+        sharing = [
+            test.id
+            for test in self.loaded.suite.tests
+            if any(self.loaded.config_source(test.id, n).to_file(0) == place for n in range(len(test.criteria)))
+        ]
         return sharing or [self.run.test_id]
 
     def _load_replies(self, runs: Sequence[str]) -> None:
