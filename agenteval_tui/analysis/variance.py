@@ -13,6 +13,7 @@ from agenteval_tui.analysis.execution_steps import Counts, Step, step_between, s
 from agenteval_tui.analysis.judge_variance import VarianceSplit
 from agenteval_tui.analysis.statistics import Interval, interval_of, pass_rate
 from agenteval_tui.analysis.trends import TrendQuery, select_runs
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.history import quarantines
 from agenteval_tui.history import trends as rows
@@ -268,26 +269,26 @@ def _counted(
     for (number, variation, row), every in ended.items():
         test = names[number]
         row_key, place_then = places.get(row, ("", 0))
-        parts = _parts_of(
-            (
-                int(execution),
-                Part(
-                    *(
-                        agent,
-                        tally.passed,
-                        tally.passed + tally.failed + (tally.errors if trend_query.count_errors else 0),
-                    ),
-                    *(version, criteria_of.get(int(plan), ""), settings_seen.get(tally.key, 0)),
-                ),
-            )
-            for tally in every
-            for agent, version, plan, execution in (tally.key.split("\x1f"),)
-        )
+        of_executions = []
+        for tally in every:
+            agent, version, plan, execution = tally.key.split("\x1f")
+            n = tally.passed + tally.failed + (tally.errors if trend_query.count_errors else 0)
+            last_ms = settings_seen.get(tally.key, 0)
+            part = Part(agent, tally.passed, n, version, criteria_of.get(int(plan), ""), last_ms)
+            of_executions.append((int(execution), part))
+        parts = _parts_of(of_executions)
         tests.append(
-            VarianceComponent(
-                *(test.suite_key, test.suite, test.test_id, test.test, variation, place_then, "", ""),
-                *(sum(part.n for part in parts), sum(tally.passed for tally in every)),
-                *(sum(tally.errors for tally in every), sum(tally.review for tally in every)),
+            extended(
+                VarianceComponent,
+                test,
+                variation=variation,
+                row=place_then,
+                criterion="",
+                criterion_hash="",
+                n=sum(part.n for part in parts),
+                passed=sum(tally.passed for tally in every),
+                errors=sum(tally.errors for tally in every),
+                review=sum(tally.review for tally in every),
                 quarantine=held.test(test.suite_key, test.test_id),
                 parts=parts,
                 row_key=row_key,
@@ -297,11 +298,15 @@ def _counted(
     for verdict in rows.verdicts(connection, picked):
         test = names[verdict.test]
         row_key, place_then = places.get(verdict.row, ("", 0))
-        n = verdict.passed + verdict.failed
         criteria.append(
-            VarianceComponent(
-                *(test.suite_key, test.suite, test.test_id, test.test, verdict.variation, place_then),
-                *(verdict.name, verdict.criterion, n, verdict.passed, verdict.errors, verdict.review),
+            extended(
+                VarianceComponent,
+                test,
+                verdict,
+                row=place_then,
+                criterion=verdict.name,
+                criterion_hash=verdict.criterion,
+                n=verdict.passed + verdict.failed,
                 quarantine=held.criterion(test.suite_key, test.test_id, verdict.name),
                 parts=_parts_of(
                     (execution, Part(agent, passed, passed + failed, version, str(criterion), last))
