@@ -335,8 +335,10 @@ def _templates(
         if problems:
             source = source_of(text, loaded.text, loaded.places)
             for template_problem in problems:
-                start, end = source.to_offset(template_problem.start), source.to_offset(template_problem.end)
-                yield loaded.problem(template_problem.code, start, end, template_problem.message, template_problem.fix)
+                span = (template_problem.start, template_problem.end)
+                yield _problem_in(
+                    loaded, source, span, template_problem.code, template_problem.message, template_problem.fix
+                )
             # Rendered, it would only be refused for the same.
             continue
         if (error := diagnosed.refusal(real.text, variables, set(columns) - variables.keys())) is not None:
@@ -372,9 +374,9 @@ def _config_problems(
         yield _problem_at(loaded, place, "unknown-prototype", error.what, error.fix)
         return
     for diagnostic in diagnosed.of(source.text, prototype_class, names):
-        start, end = source.to_offset(diagnostic.start), source.to_offset(diagnostic.end)
         fix = diagnostic.fix.title if diagnostic.fix is not None else None
-        yield loaded.problem(diagnostic.code, start, max(start, end), diagnostic.message, fix, diagnostic.severity)
+        span = (diagnostic.start, diagnostic.end)
+        yield _problem_in(loaded, source, span, diagnostic.code, diagnostic.message, fix, diagnostic.severity)
 
 
 def _unread_test(
@@ -404,9 +406,8 @@ def _unknown_probe(loaded: LoadedSuite, source: ConfigSource, probes: Sequence[s
         return
     near = closest(name, probes)
     fix = f'did you mean "{near}"?' if near else f"add `{name}: ...` to `state` of the test or suite"
-    start, end = source.to_offset(node.start), source.to_offset(node.end)
     message = f'the test has no probe "{name}", so this criterion is never checked'
-    yield loaded.problem("unknown-probe", start, max(start, end), message, fix, "error")
+    yield _problem_in(loaded, source, (node.start, node.end), "unknown-probe", message, fix)
 
 
 def _same_names(loaded: LoadedSuite, test: Test) -> Iterator[Problem]:
@@ -438,6 +439,21 @@ def _child_of(node: Node | None, key: str) -> Node | None:
     """The value of a key; None where there is none, or no object."""
     real = resolve(node) if node is not None else None
     return real.get(key) if isinstance(real, MappingNode) else None
+
+
+def _problem_in(
+    loaded: LoadedSuite,
+    source: ConfigSource,
+    span: tuple[int, int],
+    code: str,
+    message: str,
+    fix: str | None,
+    severity: Severity = "error",
+) -> Problem:
+    """A problem in a config or a template: `span` counts the characters of `source`, not of the file."""
+    start, end = source.to_offset(span[0]), source.to_offset(span[1])
+    # A config that is a mapping in the file is another text there: an end may lie before its start.
+    return loaded.problem(code, start, max(start, end), message, fix, severity)
 
 
 def _problem_at(
@@ -719,8 +735,8 @@ def respondent_problems(
             problem = _unknown(str(metric["type"]), key, name, suite, user_agents)
             node = document.node(("metrics", place, key))
             if problem is not None and node is not None:
-                start, end = source.to_offset(node.start), source.to_offset(node.end)
-                yield loaded.problem("unknown-agent", start, end, problem.what, problem.fix or None)
+                span = (node.start, node.end)
+                yield _problem_in(loaded, source, span, "unknown-agent", problem.what, problem.fix or None)
 
 
 def _unknown(
