@@ -218,18 +218,21 @@ def repair_messages(
 
 def json_form(scale: Scale, dimensions: Mapping[str, str]) -> str:
     """How a judge is told to answer with JSON."""
-    lines = ["Answer with one JSON object and nothing else, in this form:", "", "{"]
-    lines.append('  "reasoning": "why, in a few sentences",')
-    if dimensions:
-        inner = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {scale.example}" for name in dimensions)
-        lines.append(f'  "dimensions": {{{inner}}},')
-    lines.append(f'  "score": {scale.example},')
-    lines.append('  "strengths": ["..."],')
-    lines.append('  "weaknesses": ["..."]')
-    lines.append("}")
-    lines.append("")
+    inner = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {scale.example}" for name in dimensions)
     every = ", overall and for each dimension" if dimensions else ""
-    lines.append(f"`score` is {scale.in_words}{every}. The figures above only show the form.")
+    lines = [
+        "Answer with one JSON object and nothing else, in this form:",
+        "",
+        "{",
+        '  "reasoning": "why, in a few sentences",',
+        *([f'  "dimensions": {{{inner}}},'] if dimensions else []),
+        f'  "score": {scale.example},',
+        '  "strengths": ["..."],',
+        '  "weaknesses": ["..."]',
+        "}",
+        "",
+        f"`score` is {scale.in_words}{every}. The figures above only show the form.",
+    ]
     return "\n".join(lines)
 
 

@@ -71,6 +71,12 @@ class ReplyForm(Struct, frozen=True):
     must_overall: bool = False
     pattern: Pattern | None = None
 
+    def verdict_of(self, word: str) -> bool | None:
+        """What a word for yes or no says, whatever its case; None for another word."""
+        if word.casefold() in map(str.casefold, self.yes):
+            return True
+        return False if word.casefold() in map(str.casefold, self.no) else None
+
     def remedy(self, scale: Scale, dimensions: Sequence[str]) -> str:
         """How the reply must look, for a judge whose reply could not be read."""
         if self.kind == "number":
@@ -142,10 +148,9 @@ def _number(text: str, scale: Scale) -> float:
 
 
 def _yes_or_no(text: str, form: ReplyForm) -> float:
-    word = text.rstrip(".!").strip().casefold()
-    for words, verdict in ((form.yes, 1.0), (form.no, 0.0)):
-        if word in {word.casefold() for word in words}:
-            return verdict
+    verdict = form.verdict_of(text.rstrip(".!").strip())
+    if verdict is not None:
+        return float(verdict)
     raise UnreadableError(f"the reply is neither {form.yes[0].upper()} nor {form.no[0].upper()}: {_shown(text)}")
 
 
@@ -330,13 +335,8 @@ def _in_quotation(match: regex.Match[str]) -> bool:
 
 def _word(figure: str, form: ReplyForm, scale: Scale) -> str | bool:
     """A figure as the scale reads it; on pass_fail also the words for yes and no."""
-    if scale.name != "pass_fail":
-        return figure
-    word = figure.casefold()
-    for words, verdict in ((form.yes, True), (form.no, False)):
-        if word in {word.casefold() for word in words}:
-            return verdict
-    return figure
+    verdict = form.verdict_of(figure) if scale.name == "pass_fail" else None
+    return figure if verdict is None else verdict
 
 
 def _shown(text: str) -> str:

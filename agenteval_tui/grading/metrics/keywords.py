@@ -66,10 +66,7 @@ class Keywords(Metric):
 
         def check(value: Value, context: Context) -> MetricResult:
             text = value.lower if ignore_case else value.text
-            count = 0
-            for needle in needles:
-                if needle in text:
-                    count += 1
+            count = sum([needle in text for needle in needles])
             share = count / len(needles)
             passed = share >= least - 1e-9
             if not context.explain:

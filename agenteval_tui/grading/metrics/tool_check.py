@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct, field
@@ -807,20 +807,18 @@ def nearest_calls(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> tuple[Nea
     chosen = _chosen(tools, calls)
     if not slots or not chosen:
         return ()
-    lines: dict[int, list[float]] = {}
-    names: dict[tuple[str, str], float] = {}
-    for number in {tool for tool, _ in slots}:
-        lines[number] = [_cost(tools[number], calls[index], names) for index in chosen]
     # Expected calls of one entry have the same costs: the line is worked out once.
+    lines = {number: [_cost(tools[number], calls[index]) for index in chosen] for number in {tool for tool, _ in slots}}
     pairs = []
     for row, column in assign([lines[tool] for tool, _ in slots]).pairs:
         (number, slot), index = slots[row], chosen[column]
         tool, call = tools[number], calls[index]
-        if _comes_near(tool, call, names):
+        if _comes_near(tool, call):
             pairs.append(Nearest(number, slot, index, call.name == tool.name, differences(tool, call)))
     return tuple(pairs)
 
 
+@lru_cache(maxsize=1024)  # agents call the same few tools again and again
 def _name_likeness(left: str, right: str) -> float:
     """0..1; 1 for names that differ only in case."""
     from rapidfuzz import fuzz
@@ -847,22 +845,15 @@ def _chosen(tools: Sequence[Tool], calls: Sequence[ToolCall]) -> list[int]:
     return sorted(range(len(calls)), key=lambda index: calls[index].name not in names)[:MOST_CALLS]
 
 
-def _known_likeness(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> float:
-    key = (tool.name, call.name)
-    if key not in names:
-        names[key] = _name_likeness(*key)
-    return names[key]
-
-
-def _cost(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> float:
+def _cost(tool: Tool, call: ToolCall) -> float:
     cost = distance(tool, call)
     if call.name != tool.name:
-        cost += _OTHER_NAME + 2 * (1 - _known_likeness(tool, call, names))
+        cost += _OTHER_NAME + 2 * (1 - _name_likeness(tool.name, call.name))
     return cost
 
 
-def _comes_near(tool: Tool, call: ToolCall, names: dict[tuple[str, str], float]) -> bool:
+def _comes_near(tool: Tool, call: ToolCall) -> bool:
     """A call of another tool is a near miss when the names are alike, or it has just the expected arguments."""
-    if call.name == tool.name or _known_likeness(tool, call, names) >= _ALIKE:
+    if call.name == tool.name or _name_likeness(tool.name, call.name) >= _ALIKE:
         return True
     return bool(tool.expected) and distance(tool, call) <= _SAME_ARGUMENTS
