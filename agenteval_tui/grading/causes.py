@@ -266,6 +266,7 @@ def cause_from(signature: str) -> Cause:
 @lru_cache(maxsize=4096)
 def cause_id(signature: str) -> str:
     """The short name of a signature."""
+    # Half of a surrogate pair, which a server may send, has no bytes in UTF-8.
     return hashlib.sha256(signature.encode("utf-8", "surrogatepass")).hexdigest()[:_ID]
 
 
@@ -505,6 +506,7 @@ def _arguments(differing: Sequence[Mapping[str, Any]]) -> tuple[list[str], str]:
     """Which arguments are wrong, and whether they are other ones, missing or too many."""
     by_kind: dict[str, list[str]] = {"differs": [], "missing": [], "extra": []}
     for difference in differing:
+        # A kind that is not known here, as a newer program may store, says nothing.
         by_kind.get(difference["is"], []).append(difference["path"])
     ways = [phrase for kind, phrase in _ARGUMENT_WAYS.items() if by_kind[kind]]
     names = sorted({_LISTED.sub("[]", path) for paths in by_kind.values() for path in paths})

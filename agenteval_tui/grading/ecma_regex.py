@@ -131,6 +131,7 @@ class _Reader:
             end = self._at + 1
             while self._text[end : end + 1].isascii() and self._text[end : end + 1].isdigit():
                 end += 1
+            # In a group of its own: a digit that follows is not part of the number.
             self._out.append(f"(?:\\{self._text[self._at + 1 : end]})")
             self._at = end
             return True
@@ -175,6 +176,7 @@ class _Reader:
                 raise ValueError(f"`\\u{{` at position {start} is not a character")
             return chr(int(digits, 16))
         if char == "u":
+            # With the flag u, two escapes that are halves of a pair are one character.
             character = self._hex(start, start + 2, 4)
             if "\ud800" <= character <= "\udbff" and text.startswith("\\u", self._at):
                 low = text[self._at + 2 : self._at + 6]
@@ -241,6 +243,7 @@ def _literal(char: str) -> str:
     """A literal character, inside a class and outside."""
     if char.isascii() and char.isalnum():
         return char
+    # By its number: `regex` (version 1) has more syntax than ECMA, such as `--` and `&&` between sets.
     return f"\\U{ord(char):08x}"
 
 

@@ -91,6 +91,7 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 def _is_ipv6(text: str) -> bool:
+    # The zone that Python takes (`fe80::1%eth0`) is not part of the address (RFC 4291).
     if "%" in text or not text.isascii():
         return False
     try:
@@ -145,6 +146,7 @@ def _is_idn_email(text: str) -> bool:
 
 def _is_mailbox(text: str, local: re.Pattern[str], is_domain: Callable[[str], bool]) -> bool:
     name, at, domain = text.rpartition("@")
+    # RFC 5321, section 4.5.3.1.1: at most 64 octets before the `@`.
     if not at or len(name.encode("utf-8", "surrogatepass")) > 64 or local.fullmatch(name) is None:
         return False
     if domain.startswith("[") and domain.endswith("]"):
@@ -191,6 +193,7 @@ def _of_uri(wide: bool, reference: bool) -> Callable[[str], bool]:
             return False
         if authority is not None and not is_authority(authority):
             return False
+        # What would be read as an authority, or as a scheme, can't begin a path (RFC 3986, sections 3.3 and 4.2).
         if path.fullmatch(way) is None or (authority is None and way.startswith("//")):
             return False
         if scheme is None and authority is None and ":" in way.partition("/")[0]:

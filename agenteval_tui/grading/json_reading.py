@@ -115,17 +115,15 @@ class JsonSource(Struct, frozen=True, dict=True):
 
     def range(self, path: tuple[str | int, ...]) -> tuple[int, int]:
         """Characters of what `path` leads to from the value; of the nearest thing around it where it leads nowhere."""
-        whole = (len(self.text) - len(self.text.lstrip()), len(self.text.rstrip()))
-        if self._document is None:
-            return whole if whole[0] <= whole[1] else (0, len(self.text))
-        steps = (*self.base, *path)
+        steps = (*self.base, *path) if self._document is not None else ()
         # A path that leads nowhere, as to a missing key, shows at the object that should have it.
-        while steps:
+        while steps and self._document is not None:
             node = self._document.node(steps)
             if node is not None and 0 <= node.start <= node.end <= len(self.text):
                 return node.start, node.end
             steps = steps[:-1]
-        return whole if whole[0] <= whole[1] else (0, len(self.text))
+        start, end = len(self.text) - len(self.text.lstrip()), len(self.text.rstrip())
+        return (start, end) if start <= end else (0, len(self.text))
 
     def place(self, path: tuple[str | int, ...]) -> tuple[Span, ...]:
         """Where the target of `path` is in the transcript."""

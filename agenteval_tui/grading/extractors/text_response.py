@@ -234,6 +234,7 @@ def longest_start(pattern: Pattern, text: str) -> tuple[str, int, int] | None:
             match = compile_pattern(f"(?{letters}:{part})(?:)").search(text)
         except (PatternError, SlowPatternError):
             continue
+        # A single character is in nearly every text.
         if match is not None and len(match[0].strip()) > 1:
             return part, match.start(), match.end()
     return None

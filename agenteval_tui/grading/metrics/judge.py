@@ -277,6 +277,7 @@ class Judge(RemoteMetric):
 
     def requests(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:
         payload = self._asked(value, context)
+        # With the number of the vote, as equal questions are asked once.
         return tuple(RemoteRequest("chat", self.judge, {**payload, "vote": vote}) for vote in range(1, self.votes + 1))
 
     def missing(self, value: Value, context: Context) -> tuple[RemoteRequest, ...]:

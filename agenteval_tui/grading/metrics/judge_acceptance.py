@@ -113,6 +113,7 @@ def acceptance(
     needed: list[int] = []
     for path, part in zip(_paths(scale, threshold), _PARTS, strict=True):
         level = (1 - confidence) * part
+        # With fewer labels the p-value is above the level even if none of them is wrong.
         fewest = math.ceil(math.log(level) / math.log1p(-error))
         for low, high in path:
             inside = [score for score in scores if _decides(low, high, score.share, score.passed)]
@@ -135,6 +136,7 @@ def binomial_tail(at_most: int, n: int, probability: float) -> float:
     """P(X <= at_most) for X binomial; 1 for no draws at all."""
     if n == 0:
         return 1.0
+    # By logarithms: a binomial coefficient of some thousand labels is larger than any float.
     logs = (math.log(probability), math.log1p(-probability))
     total = 0.0
     for k in range(at_most + 1):
@@ -173,6 +175,7 @@ def _needed(wrong: int, decided: int, labels: int, error: float, level: float) -
         return None
     share = decided / labels if decided else 1.0
     low, high = max(decided, 1), max(decided, 1)
+    # Doubled until there are enough, then halved between: each look sums over all labels that are wrong.
     while binomial_tail(math.floor(rate * high), high, error) > level:
         low, high = high, high * 2
         if high > _TOO_MANY:
