@@ -20,6 +20,7 @@ from msgspec import Struct
 from agenteval_tui.core.atomic_write import locked, write_whole
 from agenteval_tui.core.delimited_text import HEAD, TextForm, is_header, text_form
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.json_values import json_text
 from agenteval_tui.suites.datasets import (
     EXPECTED_COLUMNS,
     PROMPT_COLUMNS,
@@ -181,13 +182,7 @@ def _widened(lines: list[str], at: int, added: list[str], delimiter: str) -> lis
 
 
 def _cells(row: Mapping[str, Any], delimiter: str) -> str:
-    return _line([_cell(value) for value in row.values()], delimiter)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _line([json_text(value) for value in row.values()], delimiter)
 
 
 def _line(cells: list[str], delimiter: str) -> str:

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.atomic_write import write_whole
+from agenteval_tui.core.json_values import value_at
 from agenteval_tui.suites.files import BOM, read_bytes
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
 from agenteval_tui.suites.model import Criterion, Test
@@ -394,7 +395,7 @@ class TreeEdit:
             raise self._cant([*path, key])
         own = {scalar_node.text: (scalar_node, node) for scalar_node, node in edit.own_pairs(owner)}
         meant = copy.deepcopy(self.data)
-        target = _at(meant, path)
+        target = value_at(meant, path)
         if value is None:
             if key not in own:
                 return
@@ -422,7 +423,7 @@ class TreeEdit:
         """Put an object into the list at `path`, as number `at`."""
         listed = self._list(path)
         meant = copy.deepcopy(self.data)
-        _at(meant, path).insert(at, dict(value))
+        value_at(meant, path).insert(at, dict(value))
         if listed.flow:
             item = write.flow(dict(value), bare_keys=True)
         else:
@@ -448,7 +449,7 @@ class TreeEdit:
         if where is None:
             raise self._cant(path)
         meant = copy.deepcopy(self.data)
-        items = _at(meant, path)
+        items = value_at(meant, path)
         items.insert(at, copy.deepcopy(items[index]))
         item = self.text[where[index][0] : where[index][1]]
         self._take(edit.insert_item(self.text, listed, at, item, self.eol, apart=apart), meant, path)
@@ -457,7 +458,7 @@ class TreeEdit:
         """Take an item out of a list that has others."""
         listed = self._list(path)
         meant = copy.deepcopy(self.data)
-        del _at(meant, path)[index]
+        del value_at(meant, path)[index]
         ways = edit.remove_items(self.text, listed, index) if len(listed.items) > 1 else iter(())
         self._take(ways, meant, [*path, index])
 
@@ -467,7 +468,7 @@ class TreeEdit:
             return
         listed = self._list(path)
         meant = copy.deepcopy(self.data)
-        items = _at(meant, path)
+        items = value_at(meant, path)
         items[:] = [items[index] for index in order]
         self._take(edit.reorder_items(self.text, listed, order), meant, path)
 
@@ -530,12 +531,6 @@ class TreeEdit:
             where=self.where,
             fix="edit the file itself (or replace the alias with its value)",
         )
-
-
-def _at(data: Any, path: KeyPath) -> Any:
-    for step in path:
-        data = data[step]
-    return data
 
 
 def _words(path: KeyPath) -> str:

@@ -34,6 +34,7 @@ from agenteval_tui.agents.process.python_host import HostError, PythonHost, Rais
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease, Root
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.phrasing import cut
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.suites.callable_name import named_callable
 from agenteval_tui.suites.command_words import argv_of
@@ -190,7 +191,7 @@ class Probe(Struct, frozen=True):
         except RaisedError as error:
             fix = remedy(error.clues, project)
             message = without_secrets(str(error), around.env) + (f" ({fix})" if fix else "")
-            reading = unread(ReadingProblem.RAISED, message=_cut(message))
+            reading = unread(ReadingProblem.RAISED, message=cut(message, _LONGEST_WORDS))
             traceback = traceback_without_secrets(error.traceback, around.env)
             return replace(reading, traceback=traceback, output=without_secrets(words, around.env))
         except HostError as error:
@@ -201,7 +202,7 @@ class Probe(Struct, frozen=True):
             ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
             words += "" if program is None else program.stderr
             sentence = with_last_words(ended, words, around.env)
-            raise UnreadError(ReadingProblem.NO_RESULT, message=_cut(sentence)) from None
+            raise UnreadError(ReadingProblem.NO_RESULT, message=cut(sentence, _LONGEST_WORDS)) from None
         return _reading(json.dumps(returned) if isinstance(returned, int | float) else returned)
 
     async def _url(self, url: str, around: ProbeSurroundings) -> str:
@@ -221,7 +222,9 @@ class Probe(Struct, frozen=True):
             raise TimeoutError from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             message = str(error) or type(error).__name__
-            raise UnreadError(ReadingProblem.NO_ANSWER, message=_cut(without_secrets(message, around.env))) from None
+            raise UnreadError(
+                ReadingProblem.NO_ANSWER, message=cut(without_secrets(message, around.env), _LONGEST_WORDS)
+            ) from None
         return decoded(bytes(written))
 
 
@@ -236,8 +239,4 @@ def _reading(value: object) -> Reading:
 
 
 def _said(error: AgentevalError) -> str:
-    return _cut(error.problem + (f" ({error.fix})" if error.fix else ""))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_WORDS else text[: _LONGEST_WORDS - 1] + "…"
+    return cut(error.problem + (f" ({error.fix})" if error.fix else ""), _LONGEST_WORDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from msgspec import Struct
 from agenteval_tui.analysis.edit_validation import FieldProblem
 from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.json_values import json_text
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import UNICODE, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
@@ -215,18 +215,14 @@ def dataset_lines(rows: Sequence[Mapping[str, Any]], error: str, width: int) -> 
     visible = columns[:PREVIEW_COLUMNS]
     room = max((width - 2 * len(visible)) // max(len(visible), 1), 4)
     wide = {
-        name: min(max(cell_len(one_line(text, room)) for text in (name, *(_cell(row.get(name)) for row in rows))), room)
+        name: min(
+            max(cell_len(one_line(text, room)) for text in (name, *(json_text(row.get(name)) for row in rows))), room
+        )
         for name in visible
     }
     more: Cell = (f"+{len(columns) - len(visible)}" if len(columns) > len(visible) else "", "dim")
     lines = [fit([*((left(one_line(name, room), wide[name]) + "  ", "bold") for name in visible), more], width)]
     for row in rows:
-        cells = [(left(one_line(_cell(row.get(name)), room), wide[name]) + "  ", "dim") for name in visible]
+        cells = [(left(one_line(json_text(row.get(name)), room), wide[name]) + "  ", "dim") for name in visible]
         lines.append(fit(cells, width))
     return lines
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
