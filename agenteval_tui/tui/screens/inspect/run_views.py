@@ -28,8 +28,7 @@ from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
-from agenteval_tui.tui.presenters.difference import WIDE, DifferenceDocument, run_line
-from agenteval_tui.tui.presenters.difference_rows import RULE, half_width
+from agenteval_tui.tui.presenters.difference import RULE, WIDE, DifferenceDocument, half_width, run_line
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.run_tabs import Place, output_rows, raised_lines, state_rows
 from agenteval_tui.tui.presenters.status_style import UNICODE
