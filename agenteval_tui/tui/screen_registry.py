@@ -30,7 +30,7 @@ _SHEETS = {
     "add_row": "add_dataset_row:AddRowScreen",
     "choose": "select_dialog:SelectScreen",
     "delete_tests": "editor.dialogs:delete_question",
-    "export_run": "export:ExportScreen",
+    "export_run": "import_export_dialogs:ExportRunScreen",
     "export_runs": "import_export_dialogs:ExportScreen",
     "fork": "fork:ForkScreen",
     "help": "help:help_of",

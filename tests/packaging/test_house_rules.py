@@ -138,7 +138,7 @@ def test_one_more_of_something_is_not_one_mores() -> None:
     bare = re.compile(r"""f["'][^"']*\{[^{}"']+\} more (?!characters)[a-z]+s\b""")
     sources = (ROOT / "agenteval_tui").rglob("*.py")
     found = [hit for path in sources for hit in bare.findall(path.read_text("utf-8"))]
-    # Those of difference_rows and github are two at least; `step_text` counts "times".
+    # Those of difference and github are two at least; `step_text` counts "times".
     assert [hit for hit in found if "{number}" not in hit and "{remaining}" not in hit and "times" not in hit] == []
 
 

@@ -58,7 +58,7 @@ SHOWN = {
         "fork.ForkScreen",
         "judge_log.JudgeLogScreen",
         "file_conflict_dialog.FileConflictScreen",
-        "export.ExportScreen",
+        "import_export_dialogs.ExportRunScreen",
         "import_export_dialogs.ExportScreen",
         "import_export_dialogs.ImportScreen",
         "sheet.BlameScreen",
@@ -225,7 +225,7 @@ def inspect(on: Walk, folder: Path) -> None:
     on.sheet("a", "AddRowScreen", holds="row")
     on.sheet("F", "ForkScreen", holds="max cost")
     on.sheet("\x1bt", "ReplayScreen", holds="if the first one differs")
-    on.sheet("X", "ExportScreen")
+    on.sheet("X", "ExportRunScreen")
     on.sheet("V", "CriterionVersionsScreen", "j", TAB, "j")
     on.sheet("\x1bw", "BlameScreen", "j", "k", TAB, holds="Which step")
     on.sheet("\x1bk", "ShrinkScreen", "c", holds="smallest input")

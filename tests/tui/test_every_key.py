@@ -59,7 +59,7 @@ SHEETS: dict[str, str] = {
     "CriterionVersionsScreen": "inspect",
     "LabelScreen": "inspect",
     "AddRowScreen": "inspect",
-    "ExportScreen": "inspect",
+    "ExportRunScreen": "inspect",
     "RelaxScreen": "inspect",
     "SelectScreen": "compare",
     "TriageScreen": "causes",

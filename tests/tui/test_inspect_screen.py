@@ -24,7 +24,7 @@ from agenteval_tui.history.writer import Operation
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.presenters.evidence_pane import PaneLines
 from agenteval_tui.tui.screens.add_dataset_row import AddRowScreen
-from agenteval_tui.tui.screens.export import ExportScreen
+from agenteval_tui.tui.screens.import_export_dialogs import ExportRunScreen
 from agenteval_tui.tui.screens.inspect import panes
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
 from agenteval_tui.tui.screens.json_viewer import JsonViewerScreen
@@ -171,7 +171,7 @@ async def test_a_run_becomes_a_row_and_a_file_and_the_row_goes_again(
         await until(pilot, lambda: not path.exists())
         # Export: a name for each form, and no file is written over without being asked twice.
         await pilot.press("X")
-        await until(pilot, lambda: isinstance(app.screen, ExportScreen))
+        await until(pilot, lambda: isinstance(app.screen, ExportRunScreen))
         name = app.screen.query_one("#field-file", Input)
         await pilot.press("right")
         await until(pilot, lambda: name.value == "order-status-run3.jsonl")

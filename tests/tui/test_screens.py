@@ -326,7 +326,7 @@ async def test_pruning_that_breaks_off_may_have_removed_runs(
 
 
 async def test_a_file_name_that_is_too_long_is_one_sentence_and_the_sheet_stays(fresh: tuple[Path, Path]) -> None:
-    from agenteval_tui.tui.screens.export import ExportScreen
+    from agenteval_tui.tui.screens.import_export_dialogs import ExportRunScreen
     from agenteval_tui.tui.widgets.form import Form
 
     app = app_on(*fresh)
@@ -338,7 +338,7 @@ async def test_a_file_name_that_is_too_long_is_one_sentence_and_the_sheet_stays(
         await pilot.press("X")
         await settle(pilot)
         sheet = app.screen
-        assert isinstance(sheet, ExportScreen)
+        assert isinstance(sheet, ExportRunScreen)
         sheet.query_one(Form).fill({"file": "x" * 300 + ".md"})
         await pilot.press("enter")
         await settle(pilot)

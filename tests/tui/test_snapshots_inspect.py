@@ -79,7 +79,7 @@ def still(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     time.tzset()
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr("agenteval_tui.tui.screens.export.Path.cwd", lambda: Path("/home/kim/shop"))
+    monkeypatch.setattr("agenteval_tui.tui.screens.import_export_dialogs.Path.cwd", lambda: Path("/home/kim/shop"))
 
 
 async def test_over_inspect(pictures: Pictures, history: Path, tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from agenteval_tui.runs.tapes import ReplayPrice
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.recordings import ReplayOffer
 from agenteval_tui.tui.screens.editor.controller import DatasetFile
-from agenteval_tui.tui.screens.export import ExportScreen
 from agenteval_tui.tui.screens.fork import ForkScreen
+from agenteval_tui.tui.screens.import_export_dialogs import ExportRunScreen
 from agenteval_tui.tui.screens.plan import ResumeScreen, read_options
 from agenteval_tui.tui.screens.record import RecordScreen, ReplayScreen
 from agenteval_tui.tui.terminal.sheet import Sheet
@@ -169,7 +169,7 @@ async def test_in_a_folder_that_was_deleted_sheets_say_so(tmp_path: Path, monkey
         await settle(pilot)
         assert said in app.notices.all()[0].text
         run = app.session.store.runs_of_execution(app.session.store.execution("last").id)[0]
-        export = ExportScreen(run)
+        export = ExportRunScreen(run)
         app.push_screen(export)
         await settle(pilot)
         assert "current folder does not exist any more" in text_of(app)
