@@ -13,9 +13,8 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.change.model import RunChange, RunChecked
 from agenteval_tui.tui.actions import bindings, named_keys
 from agenteval_tui.tui.code_watch import CodeWatch, WatchRequest
-from agenteval_tui.tui.presenters.watch_rows import WatchRows
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.screens.watch_controller import MessageDifference, WatchController, read_difference
+from agenteval_tui.tui.screens.watch_controller import MessageDifference, WatchController, WatchRows, read_difference
 from agenteval_tui.tui.styled_text import Cell
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
