@@ -22,8 +22,8 @@ from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui import reading_time
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.command_providers import listed_places
-from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.screens.agents import AgentsScreen
+from agenteval_tui.tui.screens.agents_controller import AgentRows
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
 from agenteval_tui.tui.screens.make_test import MakeTestScreen
 from agenteval_tui.tui.screens.plan import PlanScreen, ResumeScreen

@@ -30,7 +30,6 @@ from agenteval_tui.runs.events import RunRef, RunState, StreamPart
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import RaisedException, Traceback
 from agenteval_tui.tui.presenters import status_style
-from agenteval_tui.tui.presenters.agent_rows import AgentRows
 from agenteval_tui.tui.presenters.block_layout import Range, lay_out
 from agenteval_tui.tui.presenters.completion_rows import completion_lines
 from agenteval_tui.tui.presenters.config_lines import coloured_lines
@@ -57,6 +56,7 @@ from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_status import outcome_of, recent_rate
 from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.view_lines import wrapped
+from agenteval_tui.tui.screens.agents_controller import AgentRows
 from agenteval_tui.tui.styled_text import (
     LONGEST,
     Line,
