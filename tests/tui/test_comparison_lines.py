@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval_tui.tui.presenters.comparison_lines import comparison_lines
+from agenteval_tui.tui.presenters.evidence_pane import comparison_lines
 from agenteval_tui.tui.styled_text import cell_len, plain, width_of
 from agenteval_tui.views.evidence_comparison import Comparison
 
