@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -75,12 +76,13 @@ def _laid_out(state: StripState, width: int) -> tuple[Line, list[Zone]]:
         (" ", _with_names, scope + sign),
         (" ", _with_short_names, scope + sign),
         (" ", _with_short_names, short),
-        *((" ", spell, "all" if state.everything else "") for spell in (_with_short_names, _with_coloured_names)),
+        (" ", _with_short_names, "all" if state.everything else ""),
+        (" ", partial(_with_short_names, numbers=False), "all" if state.everything else ""),
         (PROGRAM + "  ", _with_digits, scope + " "),
         (" ", _with_digits, scope + " "),
         (" ", _with_digits, short),
-        (" ", _only_digits, short),
-        (" ", _only_digits, ""),
+        (" ", partial(_with_digits, names=False), short),
+        (" ", partial(_with_digits, names=False), ""),
     )
     for program, spell, scope_words in layouts:
         cells: list[tuple[Cell, str]] = [((program, "bold accent"), "program" if program.strip() else "")]
@@ -117,17 +119,9 @@ def _with_names(state: StripState) -> list[tuple[Cell, str]]:
     return cells
 
 
-def _with_short_names(state: StripState) -> list[tuple[Cell, str]]:
-    """`1 suites 2 edit 3 run◐ 4 insp 9 cause 14 0 rev`: one space between two, of which the active one has both."""
-    return _short(state, numbers=True)
-
-
-def _with_coloured_names(state: StripState) -> list[tuple[Cell, str]]:
-    """The same without the numbers of what waits: the name has their colour."""
-    return _short(state, numbers=False)
-
-
-def _short(state: StripState, *, numbers: bool) -> list[tuple[Cell, str]]:
+def _with_short_names(state: StripState, *, numbers: bool = True) -> list[tuple[Cell, str]]:
+    """`1 suites 2 edit 3 run◐ 4 insp 9 cause 14 0 rev`: one space between two, of which the active one has both.
+    Without the `numbers` of what waits, the name has their colour."""
     cells: list[tuple[Cell, str]] = []
     for place, tab in enumerate(state.tabs):
         label = SHORT.get(tab.label, tab.label)
@@ -146,17 +140,9 @@ def _short(state: StripState, *, numbers: bool) -> list[tuple[Cell, str]]:
     return cells
 
 
-def _with_digits(state: StripState) -> list[tuple[Cell, str]]:
-    """`1 suites·2·3◐·4·5·6·7·8·9 14·0 3`: only the active screen has its name."""
-    return _dotted(state, names=True)
-
-
-def _only_digits(state: StripState) -> list[tuple[Cell, str]]:
-    """`1·2·3·4·5·6·7·8·9·0`, the active one marked."""
-    return _dotted(state, names=False)
-
-
-def _dotted(state: StripState, *, names: bool) -> list[tuple[Cell, str]]:
+def _with_digits(state: StripState, *, names: bool = True) -> list[tuple[Cell, str]]:
+    """`1 suites·2·3◐·4·5·6·7·8·9 14·0 3`: only the active screen has its name; without `names`,
+    `1·2·3·4·5·6·7·8·9·0`, the active one marked."""
     cells: list[tuple[Cell, str]] = []
     dot = "·" if UNICODE else "."
     for tab in state.tabs:
