@@ -14,7 +14,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.transcripts.tool_text import argument_text
 from agenteval_tui.tui.presenters.arguments import call_body
 from agenteval_tui.tui.presenters.block_layout import lay_out
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark
+from agenteval_tui.tui.presenters.status_style import DOTS, UNICODE, glyph, mark
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell, line, view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, paragraph, right, spread, width_of, wrap_to
@@ -35,7 +35,6 @@ _LISTED = 200  # runs that the details name
 _LONGEST = 400  # characters of a step on its row
 _DETAIL_ROWS = 60
 
-DOTS = "⋯" if UNICODE else "..."
 _BRANCH = ("├ ", "└ ", "│ ") if UNICODE else ("|-", "`-", "| ")
 
 

@@ -18,7 +18,7 @@ from agenteval_tui.analysis.comparison_model import (
 )
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, moment
-from agenteval_tui.tui.presenters.status_style import UNICODE, WARNING
+from agenteval_tui.tui.presenters.status_style import RULE, UNICODE, WARNING
 from agenteval_tui.tui.presenters.view_lines import cell, view_lines
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, hanging, indented, left, pad, right
 from agenteval_tui.views.comparison import (
@@ -175,7 +175,7 @@ def head_lines(comparison: Comparison, width: int, news: str = "") -> list[Line]
         warning = (" ", ""), cell(f"{WARNING} {one_line(note, 300)}", "warn")
         # Where there are rows for it nothing is cut.
         lines += hanging(warning, width) if width >= _WITH_DIVERGENCE else [fit(warning, width)]
-    lines.append(((("─" if UNICODE else "-") * width, "rule"),))
+    lines.append(((RULE * width, "rule"),))
     return lines
 
 

@@ -18,7 +18,7 @@ from agenteval_tui.tui.presenters.arguments import Body, call_body
 from agenteval_tui.tui.presenters.block_document import BlockPosition, BlocksDocument
 from agenteval_tui.tui.presenters.block_layout import Range, Row, lay_out
 from agenteval_tui.tui.presenters.prefix_sums import Heights
-from agenteval_tui.tui.presenters.status_style import UNICODE, mark, word_of_run
+from agenteval_tui.tui.presenters.status_style import COLUMN_RULE, DOTS, mark, word_of_run
 from agenteval_tui.tui.presenters.tool_results import result_body
 from agenteval_tui.tui.presenters.transcript_blocks import ANSWER, CALL, BlockKey
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, left, pad, width_of
@@ -26,8 +26,6 @@ from agenteval_tui.views.difference import alike_text, ended_text, has_failed
 
 LABEL = 11
 SIGN = 2
-RULE = " │ " if UNICODE else " | "
-DOTS = "⋯" if UNICODE else "..."
 
 _ROWS_AROUND = 2  # unchanged rows shown before and after a difference
 _SAME = 3  # rows of a step that is the same on both sides
@@ -60,7 +58,7 @@ class _Half(Struct, frozen=True):
 
 def half_width(width: int) -> int:
     """Cells of each of two columns."""
-    return (width - len(RULE)) // 2
+    return (width - len(COLUMN_RULE)) // 2
 
 
 def pair_rows(pair: Pair, width: int, *, wide: bool, full: bool) -> list[DiffRow]:
@@ -199,7 +197,7 @@ def _beside(step: Step, rows: Sequence[tuple[_Half | None, _Half | None]], colum
             cells += pad(_column(step, half, first=half is not None and not begun[number]), column)
             begun[number] = begun[number] or half is not None
             if number == 0:
-                cells.append((RULE, "rule"))
+                cells.append((COLUMN_RULE, "rule"))
         fold = any(half is not None and half.fold for half in both)
         diff_rows.append(DiffRow(tuple(cells), "\t".join(_plain(half) for half in both), fold))
     return diff_rows

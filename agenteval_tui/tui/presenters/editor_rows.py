@@ -12,12 +12,11 @@ from agenteval_tui.analysis.overview import Overview
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.json_values import json_text
 from agenteval_tui.core.numbers import count
-from agenteval_tui.tui.presenters.status_style import UNICODE, mark
+from agenteval_tui.tui.presenters.status_style import DOT, mark
 from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, hanging, indented, left, paragraph, spread
 
-EDITED = "●" if UNICODE else "*"
 """Beside what is not saved."""
 
 PREVIEW_COLUMNS = 6
@@ -61,7 +60,7 @@ class TestRows:
         key, what, outcome, name = self._rows[index]
         if what == "suite":
             return fit(((" ", ""), (one_line(name), "bold")), width)
-        end: tuple[Cell, ...] = ((EDITED, "bold"), (" ", "")) if key in self._edited else ()
+        end: tuple[Cell, ...] = ((DOT, "bold"), (" ", "")) if key in self._edited else ()
         return spread(((" ", ""), mark(outcome), (" ", ""), (one_line(name), "")), end, width)
 
 
@@ -94,7 +93,7 @@ class CriterionRows:
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index`."""
         values = self._criteria[index].values
-        sign: Cell = ("!", "error") if index in self._bad else (EDITED, "bold") if index in self._changed else (" ", "")
+        sign: Cell = ("!", "error") if index in self._bad else (DOT, "bold") if index in self._changed else (" ", "")
         name = one_line(values["name"]) or "(no name)"
         facts = [values["prototype_class"]]
         if values["severity"] not in ("", "error"):

@@ -15,8 +15,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Message, Transcript
-from agenteval_tui.tui.presenters.branch_tree import DOTS
-from agenteval_tui.tui.presenters.status_style import UNICODE, mark
+from agenteval_tui.tui.presenters.status_style import COLUMN_RULE, DOTS, mark
 from agenteval_tui.tui.presenters.transcript_blocks import CALL
 from agenteval_tui.tui.presenters.view_lines import cell
 from agenteval_tui.tui.styled_text import Cell, Line, fit, indented, pad, paragraph, right, spread
@@ -27,7 +26,6 @@ ITSELF = "the run itself"
 _COLUMN = 34  # cells of a column, at least
 _SHARED = 4  # messages of the shared beginning that are shown
 _ROWS = 6  # lines of a message
-RULE = " │ " if UNICODE else " | "
 
 
 class ForkTree(Struct, frozen=True):
@@ -143,7 +141,7 @@ def column_lines(tree: ForkTree, selected: int, width: int) -> list[Line]:
             )
     hidden = len(columns) - room
     visible = columns[:room]
-    each = max((width - (len(visible) - 1) * len(RULE)) // len(visible), 8)
+    each = max((width - (len(visible) - 1) * len(COLUMN_RULE)) // len(visible), 8)
     laid_out = [make(each) for make in visible]
     # The verdicts stand beside each other, below the longest column.
     longest = max(len(body) for body, _ in laid_out)
@@ -151,7 +149,7 @@ def column_lines(tree: ForkTree, selected: int, width: int) -> list[Line]:
     for row in range(max(map(len, laid), default=0)):
         cells: list[Cell] = []
         for number, column in enumerate(laid):
-            cells += [(RULE, "rule")] if number else []
+            cells += [(COLUMN_RULE, "rule")] if number else []
             cells += pad(column[row] if row < len(column) else (), each)
         lines.append(tuple(cells))
     if hidden > 0:

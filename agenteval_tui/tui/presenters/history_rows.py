@@ -13,14 +13,13 @@ from agenteval_tui.core.numbers import count, moment, percent, rate_bar, short_d
 from agenteval_tui.core.timespan import IN_FUTURE, in_future
 from agenteval_tui.history.annotations import Note
 from agenteval_tui.history.records import ExecutionRow, RunRow
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, of_runs
+from agenteval_tui.tui.presenters.status_style import DOT, UNICODE, glyph, mark, of_runs
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fit_reason, fit_text, left, right, spread, width_of
 from agenteval_tui.views.execution import scheduler_text, took_ms, version_words
 
 PAGE = 100
 PAGES_KEPT = 30
 DRAWN_KEPT = 500  # lines
-MARKED = "●" if UNICODE else "*"
 BASELINE = "⌂" if UNICODE else "B"
 LABEL = "✎" if UNICODE else "L"
 _WIDE = 110  # columns from which a row says more
@@ -97,7 +96,7 @@ class PagedRows(Generic[Row]):
         """Row `index` as it is shown."""
         number = index // PAGE
         page = self._pages.get(number)
-        sign: Cell = (MARKED, "accent") if self.marked and self.key(index) in self.marked else (" ", "")
+        sign: Cell = (DOT, "accent") if self.marked and self.key(index) in self.marked else (" ", "")
         if page is None:
             self._want(number)
             return fit((sign, ("…", "dim")), width)

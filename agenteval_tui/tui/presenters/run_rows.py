@@ -15,14 +15,13 @@ from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.events import RunRef, RunState, Throttled
 from agenteval_tui.runs.live_view import ExecutionView
 from agenteval_tui.tui.presenters.run_grid import CACHED, RETRIED
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
+from agenteval_tui.tui.presenters.status_style import ARROW, UNICODE, glyph, mark, word
 from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
 from agenteval_tui.views.execution import tools_raised_sentence
 from agenteval_tui.views.gates import gate_text
 
 ROOMY = 100
 _SETTLED = ("cancelled", "skipped", "needs_review")
-_TO = "→" if UNICODE else "->"
 
 
 class Expected(Struct, frozen=True):
@@ -268,7 +267,7 @@ def _throttle(throttled: Throttled, wait: float) -> list[Cell]:
         RETRIED,
         (" ", ""),
         (name, "bold"),
-        (f"  concurrency {throttled.wanted} {_TO} {throttled.limit}", "error"),
+        (f"  concurrency {throttled.wanted} {ARROW} {throttled.limit}", "error"),
         (": the server asks for less", ""),
     ]
     if wait > 0:

@@ -47,6 +47,11 @@ UNICODE = _unicode()
 COLOURS = "NO_COLOR" not in os.environ and not os.environ.get("TERM", "").startswith(("vt", "mono"))
 CARET = "‸" if UNICODE else "^"  # marks a place where something is missing
 WARNING = "▲" if UNICODE else "^"
+DOTS = "⋯" if UNICODE else "..."  # stands for rows that are not shown
+DOT = "●" if UNICODE else "*"  # marked, or edited
+ARROW = "→" if UNICODE else "->"  # from a value to another
+RULE = "─" if UNICODE else "-"  # a cell of a line across
+COLUMN_RULE = " │ " if UNICODE else " | "  # two columns
 
 
 def glyph(outcome: str) -> str:

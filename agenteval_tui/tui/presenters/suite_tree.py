@@ -12,7 +12,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, percent, rate_bar
 from agenteval_tui.core.outcomes import COMPLETED
 from agenteval_tui.history.records import CriterionSummary, TestSummary
-from agenteval_tui.tui.presenters.status_style import UNICODE, glyph, mark, word
+from agenteval_tui.tui.presenters.status_style import DOT, UNICODE, glyph, mark, word
 from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.test_status import counted, last_outcomes, outcome_of, recent_rate, sort_weight
 from agenteval_tui.tui.styled_text import (
@@ -46,7 +46,6 @@ LEAST_SAID = 24  # cells, in fewer of which what a run says would be a word or t
 WIDE = 80  # cells, from which a row says what its last run says
 NONE = "–" if UNICODE else "-"
 _NOTHING: tuple[Cell, ...] = ((right(NONE, LAST), "dim"), (" " * (END - LAST), ""))
-MARK = "●" if UNICODE else "*"
 
 
 class Node(Struct, frozen=True):
@@ -312,7 +311,7 @@ class SuiteTree:
         assert test is not None
         summary = node.suite.summaries.get(test.id)
         arrow = "▾" if self.is_open(node) else "▸"
-        sign: Cell = (f" {MARK} ", "bold accent") if node.key in self.marked else ("   ", "")
+        sign: Cell = (f" {DOT} ", "bold accent") if node.key in self.marked else ("   ", "")
         state = mark(outcome_of(summary)) if summary is not None and summary.recent else (NONE, "dim")
         start: list[Cell] = [sign, (f"{arrow} ", "dim"), state, (" ", ""), (one_line(test.id), "")]
         if node.suite.quarantined(test.id) is not None:

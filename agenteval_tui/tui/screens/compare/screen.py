@@ -26,7 +26,7 @@ from agenteval_tui.history.records import ExecutionRow, RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.comparison import CompareRow
-from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.status_style import ARROW
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare.controller import (
@@ -60,7 +60,6 @@ NOTHING_BEFORE = (
     CHOOSE_SIDES,
 )
 _PAIRS = 12  # of agents or variations, at most
-_TO = "→" if UNICODE else "->"
 
 
 class CompareScreen(FilteredScreen):
@@ -487,7 +486,7 @@ def _choices_of(store: Store, comparison: Comparison | None, side: str, projects
             for kind, names in zip(("agent", "variation"), names_of(comparison.b.runs), strict=True):
                 for first, other in list(_comparable(comparison.b.runs, kind, names))[:_PAIRS]:
                     about = f"two {kind}s of the right execution, compared with each other"
-                    choices.append((f"{kind}\x1f{first}\x1f{other}", f"{first} {_TO} {other}", about))
+                    choices.append((f"{kind}\x1f{first}\x1f{other}", f"{first} {ARROW} {other}", about))
     rows = [
         row for row in store.execution_rows(store.execution_ids(RunFilter(projects=projects))[:EXECUTIONS]) if row.ended
     ]

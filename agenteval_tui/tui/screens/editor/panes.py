@@ -26,9 +26,10 @@ from agenteval_tui.grading.registry import prototype_names
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.tui.actions import key_of
-from agenteval_tui.tui.presenters.editor_rows import EDITED, CriterionRows, TestRows, dataset_lines
+from agenteval_tui.tui.presenters.editor_rows import CriterionRows, TestRows, dataset_lines
 from agenteval_tui.tui.presenters.evidence_pane import KEYS, NO_EDIT
 from agenteval_tui.tui.presenters.impact import impact_below, nothing_yet, trial_lines, trial_title, verdict_line
+from agenteval_tui.tui.presenters.status_style import DOT
 from agenteval_tui.tui.presenters.tabs import pane_title
 from agenteval_tui.tui.presenters.test_form import YAMLS
 from agenteval_tui.tui.screens.base_screen import FrameScreen
@@ -178,7 +179,7 @@ class TestFormPane(TitledPane[EditorController]):
         doc = self._controller.doc
         if doc is None:
             return "test", ""
-        return one_line(doc.test_id, 40), f"{EDITED} edited" if doc.edited else "saved"
+        return one_line(doc.test_id, 40), f"{DOT} edited" if doc.edited else "saved"
 
     def focus_first(self) -> None:
         self.form.focus_first()

@@ -22,7 +22,8 @@ from agenteval_tui.suites.yaml.save import FileChanged
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import bindings, key_of, typing_key
 from agenteval_tui.tui.draft_store import StoredDraft
-from agenteval_tui.tui.presenters.editor_rows import EDITED, problem_height, problem_rows
+from agenteval_tui.tui.presenters.editor_rows import problem_height, problem_rows
+from agenteval_tui.tui.presenters.status_style import DOT
 from agenteval_tui.tui.presenters.test_form import DATASET, TestForm
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import ask_and_save
@@ -277,7 +278,7 @@ class EditorScreen(FrameScreen):
         doc = self.controller.doc
         if doc is None:
             return (), ()
-        state: Cell = (f"{EDITED} edited", "accent") if doc.edited else ("saved", "dim")
+        state: Cell = (f"{DOT} edited", "accent") if doc.edited else ("saved", "dim")
         where = f"{one_line(doc.loaded.path.name, 50)}:{doc.loaded.line_of(doc.test_id)}"
         return ((one_line(doc.test_id, 60), "bold"), ("   ", ""), state), ((where, "dim"),)
 

@@ -26,9 +26,9 @@ from agenteval_tui.transcripts.model import Attachment, ToolCall, Transcript
 from agenteval_tui.tui import draft_store
 from agenteval_tui.tui.actions import bindings, key_of, with_keys
 from agenteval_tui.tui.presenters.blame_strip import blame_strip, decisive_cells
-from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import FIRST_CONDITIONS, KEYS, Target, looked_rows, tool_text_lines
 from agenteval_tui.tui.presenters.impact import impact_in_one_line, impact_lines, problem_lines
+from agenteval_tui.tui.presenters.status_style import DOT
 from agenteval_tui.tui.presenters.transcript import MOST_MATCHES, TranscriptDocument
 from agenteval_tui.tui.presenters.view_lines import line
 from agenteval_tui.tui.screens.config_assistant import ConfigAssistant
@@ -419,11 +419,11 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
         if state.bench is None:
             return "config_uxon", ""
         if state.is_new:
-            return "config_uxon", ((f"{EDITED} new", "accent"),)
+            return "config_uxon", ((f"{DOT} new", "accent"),)
         if state.bench.criteria[state.criterion].index is None:
             return "config_uxon", "not in a file"
         if state.is_edited:
-            return "config_uxon", ((f"{EDITED} edited", "accent"),)
+            return "config_uxon", ((f"{DOT} edited", "accent"),)
         return "config_uxon", "saved"
 
     def load(self, config: ConfigToEdit) -> None:

@@ -28,10 +28,10 @@ from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.presenters import fork_columns
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, detail_lines, head_lines
-from agenteval_tui.tui.presenters.difference import RULE, WIDE, DifferenceDocument, half_width, run_line
+from agenteval_tui.tui.presenters.difference import WIDE, DifferenceDocument, half_width, run_line
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.run_tabs import Place, output_rows, raised_lines, state_rows
-from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.status_style import COLUMN_RULE, RULE
 from agenteval_tui.tui.presenters.transcript_blocks import BlockKey
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.screens.inspect.branches import BranchesController, ForksController
@@ -202,15 +202,14 @@ class DifferencePane(TitledPane[None]):
         if pair is None:
             return [(), *paragraph(self._said, max(width - 1, 1), "dim", 2)] if self._said else []
         minus, plus = ("-", "removed bold"), ("+", "added bold")
-        rule = "─" if UNICODE else "-"
         # The view below has a column for its cursor and one for its scroll bar.
         inner = width - 2
         if inner < WIDE:
             lines = [run_line(pair.left, minus, inner), run_line(pair.right, plus, inner)]
-            return [*indented(lines), ((rule * width, "rule"),)]
+            return [*indented(lines), ((RULE * width, "rule"),)]
         column = half_width(inner)
         left, right = run_line(pair.left, minus, column), run_line(pair.right, plus, column)
-        return [((" ", ""), *pad(left, column), (RULE, "rule"), *right), ((rule * width, "rule"),)]
+        return [((" ", ""), *pad(left, column), (COLUMN_RULE, "rule"), *right), ((RULE * width, "rule"),)]
 
     # Actions
 

@@ -43,12 +43,11 @@ from agenteval_tui.tui.code_watch import watched_tests
 from agenteval_tui.tui.inspect_target import InspectTarget
 from agenteval_tui.tui.notifications import NotificationSource
 from agenteval_tui.tui.presenters.edit_preview import values_of_both
-from agenteval_tui.tui.presenters.editor_rows import EDITED
 from agenteval_tui.tui.presenters.evidence_pane import NO_EDIT, asked_summary
 from agenteval_tui.tui.presenters.fork_columns import ForkTree
 from agenteval_tui.tui.presenters.highlights import marks_of
 from agenteval_tui.tui.presenters.run_header import agreement, facts, reason_line, run_header
-from agenteval_tui.tui.presenters.status_style import UNICODE
+from agenteval_tui.tui.presenters.status_style import DOT, UNICODE
 from agenteval_tui.tui.presenters.tabs import INSPECT_TABS, SOME_RUNS
 from agenteval_tui.tui.presenters.transcript import TranscriptDocument
 from agenteval_tui.tui.screen_registry import ask, sheet
@@ -457,7 +456,7 @@ class InspectScreen(FrameScreen):
             right = ((hits, "bold"), (" ", ""))
         elif state.bench is not None:
             right = ((" · ".join(facts(state.bench)), "dim"), (" ", ""))
-        config = f"{EDITED} config_uxon" if state.is_unsaved else "config_uxon"
+        config = f"{DOT} config_uxon" if state.is_unsaved else "config_uxon"
         if self._typing:
             config += ": typing"  # keys that go elsewhere in other panes are letters here
         elif self.pane == "difference":
