@@ -113,6 +113,13 @@ BUNDLED = "shop"
 """What the bundled agent is called in a new suite."""
 
 
+def _test_with_criterion(test_id: str, name: str, prompt: str) -> dict[str, Any]:
+    """A new test as it is written, with a criterion to begin with."""
+    starter = next(starter for starter in starters() if starter.metric == "TextMatch")
+    criterion = {"name": starter.name, "prototype_class": starter.prototype_class, "config_uxon": starter.config + "\n"}
+    return {"id": test_id, "name": name, "prompt": prompt, "criteria": [criterion]}
+
+
 class SuitesAndHistory(Protocol):
     """What the app was started with: `Session` has it."""
 
@@ -342,9 +349,7 @@ class Workspace:
         """Write a new test into a suite's file, with a criterion to begin with. Gives its id; "": made of the name."""
         loaded = load_suite(path)
         new_id = test_id or free_id(loaded, name)
-        first = next(starter for starter in starters() if starter.metric == "TextMatch")
-        criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
-        add_test(loaded, {"id": new_id, "name": name, "prompt": prompt, "criteria": [criterion]})
+        add_test(loaded, _test_with_criterion(new_id, name, prompt))
         self._opened.note_own_write(path)
         return new_id
 
@@ -394,10 +399,8 @@ class Workspace:
             agents = {BUNDLED: {"kind": "demo", "version": "v2"}}
         elif chosen.suite:
             agents = {chosen.name: chosen.config}
-        first = next(starter for starter in starters() if starter.metric == "TextMatch")
-        criterion = {"name": first.name, "prototype_class": first.prototype_class, "config_uxon": first.config + "\n"}
         test_id = slug(test_name)[:60].strip("-._") or "test"
-        test = {"id": test_id, "name": test_name, "prompt": prompt, "criteria": [criterion]}
+        test = _test_with_criterion(test_id, test_name, prompt)
         path = self.folder_for_new() / (file or file_for(name))
         loaded_suite = write_suite(path, name, called, agents, test)
         self._look_at(path)
