@@ -93,22 +93,6 @@ class Offer(Struct, frozen=True):
     tests: int
 
 
-def read_offer(store: Store, tree: SuiteTree) -> Offer | None:
-    """The clearest failure of what was run of these tests; None while an execution runs, or where all passed. Raises
-    `AgentevalError`."""
-    if any(row.status == "running" for row in store.execution_rows(sorted(tree.executions))):
-        return None
-    failed = {(node.suite.loaded.key, node.test.id): node for node in tree.failed_tests() if node.test is not None}
-    reasons = {
-        which: failures(store.runs_of_test(*which, LAST_RUNS), store.results) for which in list(failed)[:MOST_READ]
-    }
-    which = clearest(reasons)
-    ran = sum(len(suite.summaries) for suite in tree.overview.suites)
-    if which is None:
-        return None
-    return Offer(*which, reasons[which].reasons[0], ran - len(failed), ran)
-
-
 BUNDLED = "shop"
 """What the bundled agent is called in a new suite."""
 
@@ -191,7 +175,18 @@ class Workspace:
 
     def clearest_failure(self, tree: SuiteTree) -> Offer | None:
         """Of what was run of these tests; None while an execution runs, or where all passed."""
-        return read_offer(self._opened.store, tree)
+        store = self._opened.store
+        if any(row.status == "running" for row in store.execution_rows(sorted(tree.executions))):
+            return None
+        failed = {(node.suite.loaded.key, node.test.id): node for node in tree.failed_tests() if node.test is not None}
+        reasons = {
+            which: failures(store.runs_of_test(*which, LAST_RUNS), store.results) for which in list(failed)[:MOST_READ]
+        }
+        which = clearest(reasons)
+        ran = sum(len(suite.summaries) for suite in tree.overview.suites)
+        if which is None:
+            return None
+        return Offer(*which, reasons[which].reasons[0], ran - len(failed), ran)
 
     def workbench(self, run_id: str) -> Workbench:
         """What Inspect needs to know of a run: its transcript, criteria, and the stored runs beside it."""
