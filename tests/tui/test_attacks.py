@@ -46,7 +46,7 @@ SHOWN = {
         "screen.EditorScreen",
         "screen.HistoryScreen",
         "make_test.MakeTestScreen",
-        "new_suite.NewSuiteScreen",
+        "new_test.NewSuiteScreen",
         "new_test.NewTestScreen",
         "new_test.TagsScreen",
         "plan.PlanScreen",

@@ -71,7 +71,7 @@ SHOWN = {
         "prune.PruneScreen",
         "record.ReplayScreen",
         "relax.RelaxScreen",
-        "resume.ResumeScreen",
+        "plan.ResumeScreen",
         "criterion_versions.CriterionVersionsScreen",
     },
     "through_a_run": {
