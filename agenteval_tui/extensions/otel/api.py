@@ -14,9 +14,7 @@ from agenteval_tui.api.grading import Criteria, criteria_of
 from agenteval_tui.api.runs import Execution, File, execution_of
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.extensions.otel.listener import Listener, ListenOptions
-from agenteval_tui.extensions.otel.losses import loss_notes
-from agenteval_tui.extensions.otel.options import ListeningOptions
+from agenteval_tui.extensions.otel.listener import Listener, ListenerSettings, ListeningOptions, loss_notes
 from agenteval_tui.extensions.otel.protobuf import require_protobuf
 from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.history.store import Store
@@ -26,7 +24,7 @@ from agenteval_tui.runs.event_loop import run_to_end
 class Listening:
     """Receives traces inside its `with` block, once; made by `listen`."""
 
-    def __init__(self, port: int, host: str, options: ListenOptions, place: Path) -> None:
+    def __init__(self, port: int, host: str, options: ListenerSettings, place: Path) -> None:
         self.endpoint = ""
         """Where programs send their traces: their OTEL_EXPORTER_OTLP_ENDPOINT. Inside the block."""
         self.notes: tuple[str, ...] = ()
@@ -107,5 +105,5 @@ def listen(
     require_protobuf()
     none = isinstance(criteria, Sequence) and not criteria
     specs = () if none else criteria_of(criteria)
-    options = ListenOptions(specs, asked.quiet_after, asked.patience, 0, title or "traces")
+    options = ListenerSettings(specs, asked.quiet_after, asked.patience, 0, title or "traces")
     return Listening(asked.port, host, options, directories.history_file(db))

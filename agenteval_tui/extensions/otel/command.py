@@ -20,9 +20,7 @@ from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.extensions.otel.document import HeardRunDocument
-from agenteval_tui.extensions.otel.listener import HeardRun, Listener, ListenOptions
-from agenteval_tui.extensions.otel.losses import loss_notes
-from agenteval_tui.extensions.otel.options import ListeningOptions
+from agenteval_tui.extensions.otel.listener import HeardRun, Listener, ListenerSettings, ListeningOptions, loss_notes
 from agenteval_tui.extensions.otel.protobuf import require_protobuf
 from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.grading.spec import CriterionSpec
@@ -112,7 +110,7 @@ async def _listen(
     receiver = Receiver(lambda spans, events: listener.take(spans, events))
     await receiver.start(arguments.port, arguments.host)
     title = arguments.title or f"traces at {receiver.address.partition('://')[2]}"
-    options = ListenOptions(criteria, arguments.quiet_after, arguments.patience, arguments.most or 0, title)
+    options = ListenerSettings(criteria, arguments.quiet_after, arguments.patience, arguments.most or 0, title)
     listener = Listener(store, options, print_run, handshake=started)
     try:
         invocation.note(

@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import new_id, now_ms
+from agenteval_tui.core.numbers import count
+from agenteval_tui.core.options import Options, limits
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.extensions.otel.export_request import SentEvent, SentSpan
 from agenteval_tui.extensions.otel.open_traces import OpenTrace, OpenTraces
@@ -55,7 +58,29 @@ UNNAMED = "traces"
 """The suite of programs that do not say what they are called."""
 
 
-class ListenOptions(Struct, frozen=True):
+class ListeningOptions(Options, frozen=True, kw_only=True):
+    """Where traces come to, when one is complete (seconds), and when it ends (`most` None: when somebody stops it)."""
+
+    port: Annotated[int, limits("The port; 0 for any free one.", "N", ge=0, le=65_535)] = 4318
+    most: Annotated[int, limits("End after N runs (default: on Ctrl-C).", "N", ge=1)] | None = None
+    quiet_after: Annotated[
+        float,
+        limits(
+            "A trace with its first span is complete after this time without new spans.", "SECONDS", ge=0.1, le=3600
+        ),
+    ] = QUIET_S
+    patience: Annotated[
+        float,
+        limits(
+            "A trace without its first span is stored as it is after this time without new spans.",
+            "SECONDS",
+            ge=0.1,
+            le=86_400,
+        ),
+    ] = PATIENCE_S
+
+
+class ListenerSettings(Struct, frozen=True):
     """`criteria` grade each run. A trace is complete when its first span has come and nothing more for `quiet_s`
     seconds, without that span after `patience_s`. `most`: end after this many runs (0: never)."""
 
@@ -83,7 +108,7 @@ class Listener:
     def __init__(
         self,
         store: Store,
-        options: ListenOptions,
+        options: ListenerSettings,
         on_run: Callable[[HeardRun], None],
         *,
         handshake: Handshake | None = None,
@@ -355,3 +380,19 @@ def _named(recording: Recording, trace: OpenTrace) -> Recording:
         return recording
     name = question_name(recording.prompt) or next((str(span.get("name")) for span in trace.spans.values()), trace.id)
     return replace(recording, test_id=as_id(name), test_name=name)
+
+
+def loss_notes(
+    skipped: Mapping[str, int], late: int, refused: int, last_refusal: str, *, option: str = "--quiet-after"
+) -> tuple[str, ...]:
+    """A sentence each. `skipped`: traces left out, by reason, the most frequent first; `late`: spans that came after
+    their run was stored; `refused`: requests that could not be read, and why the last one could not. `option`: what
+    lets a trace wait longer, as the reader writes it."""
+    notes = [f"{count(times, 'trace')} left out: {reason}" for reason, times in skipped.items()]
+    if late:
+        notes.append(
+            f"{count(late, 'span')} came too late and {'was' if late == 1 else 'were'} left out; increase {option}"
+        )
+    if refused:
+        notes.append(f"{count(refused, 'request')} could not be read completely; the last one: {last_refusal}")
+    return tuple(notes)

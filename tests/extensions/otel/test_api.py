@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 import agenteval_tui as agenteval
-from agenteval_tui.extensions.otel.losses import loss_notes
+from agenteval_tui.extensions.otel.listener import loss_notes
 from agenteval_tui.history.store import Store
 
 pytest.importorskip("opentelemetry.proto")

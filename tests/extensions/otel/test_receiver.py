@@ -23,7 +23,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.extensions.demo import server as demo_server
 from agenteval_tui.extensions.otel import export_request
 from agenteval_tui.extensions.otel.export_request import events_of, spans_of
-from agenteval_tui.extensions.otel.listener import HeardRun, Listener, ListenOptions
+from agenteval_tui.extensions.otel.listener import HeardRun, Listener, ListenerSettings
 from agenteval_tui.extensions.otel.open_traces import OpenTraces
 from agenteval_tui.extensions.otel.receiver import Receiver
 from agenteval_tui.history.store import Store
@@ -89,7 +89,7 @@ def sent(*spans: dict[str, Any], **more: Any) -> tuple[Any, Any]:
 class Listening:
     """A listener in a thread of its own: `at` runs something in its loop, `view` is what a watcher knows."""
 
-    def __init__(self, store: Store, options: ListenOptions) -> None:
+    def __init__(self, store: Store, options: ListenerSettings) -> None:
         self.heard: list[HeardRun] = []
         self.view = ExecutionView()
         self.loop = asyncio.new_event_loop()
@@ -141,7 +141,7 @@ class Listening:
 
 @contextmanager
 def listening(store: Store, **options: Any) -> Iterator[Listening]:
-    found = Listening(store, ListenOptions(**{"quiet_s": 0.05, **options}))
+    found = Listening(store, ListenerSettings(**{"quiet_s": 0.05, **options}))
     found.thread.start()
     try:
         found.until(lambda: found.view.planned is not None)
@@ -182,7 +182,7 @@ def test_a_trace_is_shown_while_it_grows_and_stored_when_it_is_complete(store: S
 
 async def test_who_watches_reads_that_what_came_was_not_stored(tmp_path: Path) -> None:
     store, view = Store.open(tmp_path / "h.db"), ExecutionView()
-    listener = Listener(store, ListenOptions(), lambda heard: None)
+    listener = Listener(store, ListenerSettings(), lambda heard: None)
     listener._events.emit = view.apply
     listening = asyncio.ensure_future(listener.run("here"))
     while listener._socket.live is None:
