@@ -25,6 +25,7 @@ from agenteval_tui.transcripts.model import Message, Step, ToolCall, Transcript
 
 LOSSES = (LABELS, ATTACHED)
 _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
+_AGENT = "agent"
 
 
 def _otlp_of(run: StoredRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
@@ -33,37 +34,27 @@ def _otlp_of(run: StoredRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
     `not_kept`: codes of what the format can't keep of the run, which the span of the agent says. The ids are made from
     the run's id, so that the same run gives the same trace.
     """
-    row, transcript, results = run.row, run.transcript, run.results
-    trace = _hex(row.id, 32)
-    root = _hex(f"{row.id}:agent", 16)
-    begin = int((row.started_ms or 0) * 1_000_000)
+    row, transcript = run.row, run.transcript
     total = transcript.timing.total_ms or row.duration_ms or 0.0
-    agent: dict[str, Any] = {
-        "traceId": trace,
-        "spanId": root,
-        "name": f"invoke_agent {row.agent}".strip(),
-        "kind": _INTERNAL,
-        "startTimeUnixNano": str(begin),
-        "endTimeUnixNano": str(begin + int(total * 1e6)),
-        "attributes": _pairs({**_about_run(run), "agenteval.not_kept": list(not_kept) or None}),
-        "events": [_evaluation(result, begin + int(total * 1e6)) for result in results],
-        "status": {},
+    error = transcript.error
+    about = {
+        **_about_run(run),
+        "agenteval.not_kept": list(not_kept) or None,
+        "error.type": None if error is None else error.kind,
     }
-    if transcript.error is not None:
-        agent["status"] = {"code": _ERROR, "message": transcript.error.message}
-        agent["attributes"] += _pairs({"error.type": transcript.error.kind})
+    agent = {
+        **_span(run, _AGENT, f"invoke_agent {row.agent}".strip(), 0.0, total, about),
+        "events": [_evaluation(result, _begin(run) + int(total * 1e6)) for result in run.results],
+        "status": {} if error is None else {"code": _ERROR, "message": error.message},
+    }
     tools = [
-        _tool(call, index, trace, root, row.id, begin)
+        _tool(run, index, call)
         for index, call in enumerate(transcript.tool_calls)
         if call.duration_ms is not None or call.result is not None
     ]
     # A step of a tool has its span among `tools`: a second one would be a second call.
     names = {call.name for call in transcript.tool_calls}
-    models = [
-        _step(step, index, trace=trace, root=root, run=row.id, begin=begin, model=transcript.model)
-        for index, step in enumerate(transcript.timing.steps)
-        if step.name not in names
-    ]
+    models = [_step(run, index, step) for index, step in enumerate(transcript.timing.steps) if step.name not in names]
     spans = [agent, *models, *tools]
     scope = {"scope": {"name": "agenteval"}, "spans": spans}
     return {
@@ -123,44 +114,53 @@ def _message(transcript: Transcript, message: Message) -> dict[str, Any]:
     return {**fields, "name": message.name} if message.name is not None else fields
 
 
-def _tool(call: ToolCall, index: int, trace: str, root: str, run: str, begin: int) -> dict[str, Any]:
-    start = begin + int((call.started_ms or 0.0) * 1e6)
+def _tool(run: StoredRun, index: int, call: ToolCall) -> dict[str, Any]:
     arguments = call.arguments if isinstance(call.arguments, str) else _text(call.arguments)
+    about = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.name,
+        "gen_ai.tool.call.id": call.id,
+        "gen_ai.tool.call.arguments": arguments,
+        "gen_ai.tool.call.result": call.result,
+        "error.type": "tool_error" if call.status == "error" else None,
+    }
+    span = _span(run, f"tool:{index}", f"execute_tool {call.name}", call.started_ms, call.duration_ms, about)
+    return {**span, "status": {"code": _ERROR} if call.status == "error" else {}}
+
+
+def _step(run: StoredRun, index: int, step: Step) -> dict[str, Any]:
+    about = {"gen_ai.operation.name": "chat", "gen_ai.response.model": run.transcript.model or None}
+    span = _span(run, f"step:{index}", step.name, step.started_ms, step.duration_ms, about, kind=_CLIENT)
+    return {**span, "status": {}}
+
+
+def _span(
+    run: StoredRun,
+    part: str,
+    name: str,
+    started_ms: float | None,
+    duration_ms: float | None,
+    about: dict[str, Any],
+    *,
+    kind: int = _INTERNAL,
+) -> dict[str, Any]:
+    """A span without its status. `part`: of the run; all but the agent are below it. `started_ms`: in the run."""
+    start = _begin(run) + int((started_ms or 0.0) * 1e6)
+    parent = {} if part == _AGENT else {"parentSpanId": _hex(f"{run.row.id}:{_AGENT}", 16)}
     return {
-        "traceId": trace,
-        "spanId": _hex(f"{run}:tool:{index}", 16),
-        "parentSpanId": root,
-        "name": f"execute_tool {call.name}",
-        "kind": _INTERNAL,
+        "traceId": _hex(run.row.id, 32),
+        "spanId": _hex(f"{run.row.id}:{part}", 16),
+        **parent,
+        "name": name,
+        "kind": kind,
         "startTimeUnixNano": str(start),
-        "endTimeUnixNano": str(start + int((call.duration_ms or 0.0) * 1e6)),
-        "attributes": _pairs(
-            {
-                "gen_ai.operation.name": "execute_tool",
-                "gen_ai.tool.name": call.name,
-                "gen_ai.tool.call.id": call.id,
-                "gen_ai.tool.call.arguments": arguments,
-                "gen_ai.tool.call.result": call.result,
-                "error.type": "tool_error" if call.status == "error" else None,
-            }
-        ),
-        "status": {"code": _ERROR} if call.status == "error" else {},
+        "endTimeUnixNano": str(start + int((duration_ms or 0.0) * 1e6)),
+        "attributes": _pairs(about),
     }
 
 
-def _step(step: Step, index: int, trace: str, root: str, run: str, begin: int, model: str) -> dict[str, Any]:
-    start = begin + int(step.started_ms * 1e6)
-    return {
-        "traceId": trace,
-        "spanId": _hex(f"{run}:step:{index}", 16),
-        "parentSpanId": root,
-        "name": step.name,
-        "kind": _CLIENT,
-        "startTimeUnixNano": str(start),
-        "endTimeUnixNano": str(start + int(step.duration_ms * 1e6)),
-        "attributes": _pairs({"gen_ai.operation.name": "chat", "gen_ai.response.model": model or None}),
-        "status": {},
-    }
+def _begin(run: StoredRun) -> int:
+    return int((run.row.started_ms or 0) * 1_000_000)
 
 
 def _evaluation(result: CriterionResult, at: int) -> dict[str, Any]:
