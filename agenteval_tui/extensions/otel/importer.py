@@ -575,12 +575,9 @@ def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | No
         return None
     started = span["start"] - base
     ended = started if span["end"] is None else max(started, span["end"] - base)
-    reasons = about.get("gen_ai.response.finish_reasons")
-    model = plain_text(about.get("gen_ai.response.model") or about.get("gen_ai.request.model"))
     error = (span["said"] or "it failed") if span["failed"] else ""
-    finish_reason = plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else ""
     used = UsageReader().read(usage_attributes(about))
-    reply = Reply(answer, model, finish_reason, usage=used, error=error)
+    reply = Reply(answer, _model(about), _finish_reason(about), usage=used, error=error)
     first = number(about.get("gen_ai.server.time_to_first_token"))
     previous = (value for key, value in about.items() if key.endswith("previous_response_id") and value)
     tools = next((message_list for key in _DEFINITIONS if (message_list := _message_list(about.get(key)))), None)
@@ -603,6 +600,16 @@ def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | No
     )
 
 
+def _model(about: Mapping[str, Any]) -> str:
+    return plain_text(about.get("gen_ai.response.model") or about.get("gen_ai.request.model"))
+
+
+def _finish_reason(about: Mapping[str, Any]) -> str:
+    # One for each choice: what is kept as the answer is the last one's.
+    return plain_text(next(reversed(as_list(about.get(_REASONS))), ""))
+
+
+_REASONS = "gen_ai.response.finish_reasons"
 _REQUEST = "gen_ai.request."
 _DEFINITIONS = ("gen_ai.tool.definitions", "gen_ai.request.tools", openinference.TOOLS)
 """Attributes that list the tools that a model could call."""
@@ -675,7 +682,6 @@ def with_measures(
         if base is not None and span["end"] is not None and (span["end"] > span["start"] or span is not top)
     )
     last = models[-1]["attributes"]
-    reasons = last.get("gen_ai.response.finish_reasons") or top["attributes"].get("gen_ai.response.finish_reasons")
     used, whole = UsageReader(), UsageReader()
     for model in models:
         used.add(usage_attributes(model["attributes"]))
@@ -689,8 +695,8 @@ def with_measures(
             total_ms=None if base is None or ended is None or ended <= base else ended - base,
             steps=steps,
         ),
-        model=plain_text(last.get("gen_ai.response.model") or last.get("gen_ai.request.model")),
-        finish_reason=plain_text(reasons[-1]) if isinstance(reasons, list) and reasons else "",
+        model=_model(last),
+        finish_reason=_finish_reason(last if last.get(_REASONS) else top["attributes"]),
         error=_error(top) if top["failed"] else None,
     )
 
@@ -731,7 +737,7 @@ def _asked_for_tools(models: Sequence[Mapping[str, Any]]) -> bool:
         reason in ("tool_calls", "tool_call", "tool_use", "function_call")
         for model in models
         if not said_in(model["attributes"])
-        for reason in as_list(model["attributes"].get("gen_ai.response.finish_reasons"))
+        for reason in as_list(model["attributes"].get(_REASONS))
     )
 
 
@@ -777,7 +783,7 @@ def _same_call_around(tools: Sequence[Mapping[str, Any]], spans: Sequence[Mappin
 
 
 def _untold_call(span: Mapping[str, Any], after: int, base: float | None) -> UntoldCall:
-    started, ended = span["start"], span["end"]
+    started_ms, duration_ms = _times(span, base)
     result = span["attributes"].get("gen_ai.tool.call.result")
     return UntoldCall(
         id=_call_id(span) or f"span_{span['id']}",
@@ -786,9 +792,17 @@ def _untold_call(span: Mapping[str, Any], after: int, base: float | None) -> Unt
         result=content_text(result) if result is not None else span["said"] if span["failed"] else None,
         failed=span["failed"],
         after=after,
-        started_ms=None if started is None or base is None else started - base,
-        duration_ms=None if started is None or ended is None or ended <= started else ended - started,
+        started_ms=started_ms,
+        duration_ms=duration_ms,
     )
+
+
+def _times(span: Mapping[str, Any], base: float | None) -> tuple[float | None, float | None]:
+    """When it started, counted from `base`, and how long it took; None for what the span does not tell."""
+    started, ended = span["start"], span["end"]
+    if started is None:
+        return None, None
+    return None if base is None else started - base, None if ended is None or ended <= started else ended - started
 
 
 def _call_id(span: Mapping[str, Any]) -> str:
@@ -819,13 +833,13 @@ def _timed(call: ToolCall, span: Mapping[str, Any] | None, base: float | None) -
     result = call.result
     if result is None and "gen_ai.tool.call.result" in span["attributes"]:
         result = content_text(span["attributes"]["gen_ai.tool.call.result"])
-    started, ended = span["start"], span["end"]
+    started_ms, duration_ms = _times(span, base)
     return replace(
         call,
         result=result,
         status="error" if span["failed"] else "ok" if result is not None else call.status,
-        started_ms=None if started is None or base is None else started - base,
-        duration_ms=None if started is None or ended is None or ended <= started else ended - started,
+        started_ms=started_ms,
+        duration_ms=duration_ms,
     )
 
 
