@@ -370,16 +370,12 @@ class Inbox:
         self.count = 0
         """Events that came in order."""
         self.worker = ""
+        self.whole = False
+        """True when all events have come, whether they were taken or not."""
         self.lost = False
         self._waiting: list[AgentEvent] = []
-        self._whole = False
         self._broken = False
         self._news = asyncio.Event()
-
-    @property
-    def whole(self) -> bool:
-        """True when all events have come, whether they were taken or not."""
-        return self._whole
 
     @property
     def closing(self) -> bool:
@@ -389,7 +385,7 @@ class Inbox:
     @property
     def ended(self) -> bool:
         """True when nothing more is to come and nothing is missing."""
-        return self._whole and not self._waiting
+        return self.whole and not self._waiting
 
     def put(self, message: Mapping[str, Any]) -> None:
         """One message: the place of its events, the events, whether it is the last."""
@@ -405,7 +401,7 @@ class Inbox:
             return
         self.count += len(events)
         self._waiting += events
-        self._whole = bool(message.get("end"))
+        self.whole = bool(message.get("end"))
         self.wake()
 
     def taken(self) -> list[AgentEvent]:
@@ -415,7 +411,7 @@ class Inbox:
 
     def lose(self) -> None:
         """Its worker is gone: nothing more is to come, unless all has."""
-        self.lost = not self._whole
+        self.lost = not self.whole
         self.wake()
 
     def wake(self) -> None:

@@ -7,7 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing, nullcontext, suppress
 from typing import Any, cast
 
 from msgspec.structs import replace
@@ -143,7 +143,8 @@ class _Attempt:
     async def _listen(self, agent: Agent, request: Any) -> None:
         count, last = 0, 0.0
         events = agent.run(request)
-        async with aclosing(cast(Any, events)) if hasattr(events, "aclose") else _Unclosed(events):
+        # An agent from outside may give any asynchronous iterator, and only a generator has something to close.
+        async with aclosing(cast(Any, events)) if hasattr(events, "aclose") else nullcontext():
             async for event in events:
                 if isinstance(event, Asks):
                     continue  # nobody there can let it wait
@@ -181,19 +182,6 @@ class _Attempt:
     def _tell(self, message: dict[str, Any]) -> None:
         fields = {"task": self._name, "worker": self._worker.address, **message}
         self._worker.log_event(self._data["topic"], {**fields, "events": json.dumps(fields["events"])})
-
-
-class _Unclosed:
-    """For events that need not be closed."""
-
-    def __init__(self, events: Any) -> None:
-        self._events = events
-
-    async def __aenter__(self) -> object:
-        return self._events
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
 
 
 # An agent's events on a worker: merged, without secrets, and sent piece by piece so that no scheduler is flooded
