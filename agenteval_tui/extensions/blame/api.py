@@ -10,8 +10,7 @@ from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
-from agenteval_tui.extensions.blame.options import BlameOptions
-from agenteval_tui.extensions.blame.sampled_answer import Sampling, with_price
+from agenteval_tui.extensions.blame.sampled_answer import BlameOptions, Sampling, with_price
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread

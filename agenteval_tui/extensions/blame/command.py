@@ -17,8 +17,7 @@ from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.extensions.blame.document import blame_document
-from agenteval_tui.extensions.blame.options import SAMPLES, BlameOptions
-from agenteval_tui.extensions.blame.sampled_answer import Sampling, with_price
+from agenteval_tui.extensions.blame.sampled_answer import SAMPLES, BlameOptions, Sampling, with_price
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.views.blame import blame_view, rate_text

@@ -7,8 +7,7 @@ from agenteval_tui.analysis.blame.known import known_samples, steps_to_redo, wit
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.options import options_of
-from agenteval_tui.extensions.blame.options import SAMPLES, BlameOptions
-from agenteval_tui.extensions.blame.sampled_answer import Sampling
+from agenteval_tui.extensions.blame.sampled_answer import SAMPLES, BlameOptions, Sampling
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate

@@ -11,7 +11,7 @@ from pydantic import Field
 from agenteval_tui.core.directories import db_option, history_file
 from agenteval_tui.core.options import options_of
 from agenteval_tui.extensions.blame.api import blame as blame_run
-from agenteval_tui.extensions.blame.options import SAMPLES, BlameOptions
+from agenteval_tui.extensions.blame.sampled_answer import SAMPLES, BlameOptions
 from agenteval_tui.views.blame import blame_view
 from agenteval_tui.views.terminal import plain_text
 

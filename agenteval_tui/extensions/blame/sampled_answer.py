@@ -6,6 +6,7 @@ What was asked before is not asked again, whoever asked: after a crash, or with 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 from msgspec.structs import replace
 
@@ -13,14 +14,33 @@ from agenteval_tui.analysis.blame.known import SAMPLES_OPTION, sampled_of, steps
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer, SamplingPrice
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.extensions.blame.options import SAMPLES
+from agenteval_tui.core.options import limits
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.options import MAX_COST, ContinuationOptions
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question
 from agenteval_tui.transcripts.model import Transcript
+
+SAMPLES = 8
+"""How often a run is continued from a step where nothing else is asked for."""
+
+
+class BlameOptions(ContinuationOptions, frozen=True, kw_only=True):
+    """How a run is sampled. `samples` None: not at all, unless a limit on cost is given."""
+
+    samples: (
+        Annotated[
+            int,
+            limits("Also continue the run from each step, at most N times (8 is a good start).", "N", ge=2, le=200),
+        ]
+        | None
+    ) = None
+    max_cost: (
+        Annotated[float, limits(f"{MAX_COST}; without --samples: sample, {SAMPLES} times.", "USD", gt=0)] | None
+    ) = None
 
 
 class Sampling:

@@ -14,8 +14,7 @@ from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.extensions.suggest.examples import Example, Examples
-from agenteval_tui.extensions.suggest.options import SuggestOptions
-from agenteval_tui.extensions.suggest.search import MOST, Check, Suggestion, Suggestions, check
+from agenteval_tui.extensions.suggest.search import MOST, Check, Suggestion, Suggestions, SuggestOptions, check
 from agenteval_tui.extensions.suggest.search import suggest as smallest_criteria
 from agenteval_tui.extensions.suggest.stored_examples import TestExamples, examples_of_test
 from agenteval_tui.extensions.suggest.view import suggestions_view

@@ -10,8 +10,7 @@ from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.extensions.suggest.document import suggested_document
-from agenteval_tui.extensions.suggest.options import SuggestOptions
-from agenteval_tui.extensions.suggest.search import check, suggest
+from agenteval_tui.extensions.suggest.search import SuggestOptions, check, suggest
 from agenteval_tui.extensions.suggest.stored_examples import TestExamples, examples_of_execution, examples_of_test
 from agenteval_tui.extensions.suggest.view import suggestions_view
 from agenteval_tui.history.references import References

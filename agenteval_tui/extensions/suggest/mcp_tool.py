@@ -11,7 +11,7 @@ from pydantic import Field
 from agenteval_tui.core.directories import db_option, history_file
 from agenteval_tui.core.options import options_of
 from agenteval_tui.extensions.suggest.api import suggest as suggest_criteria
-from agenteval_tui.extensions.suggest.options import SuggestOptions
+from agenteval_tui.extensions.suggest.search import SuggestOptions
 from agenteval_tui.extensions.suggest.view import suggestions_view
 from agenteval_tui.views.terminal import plain_text
 

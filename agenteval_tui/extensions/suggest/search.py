@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.document import Count, Document, Share
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.options import Options, limits
 from agenteval_tui.extensions.suggest.conditions import (
     TEXT,
     TOOLS,
@@ -27,7 +28,6 @@ from agenteval_tui.extensions.suggest.conditions import (
 )
 from agenteval_tui.extensions.suggest.examples import Example, Examples, numbers
 from agenteval_tui.extensions.suggest.json_values import json_families
-from agenteval_tui.extensions.suggest.options import SuggestOptions
 from agenteval_tui.extensions.suggest.shapes import metric_families, shape_families
 from agenteval_tui.extensions.suggest.states import state_families
 from agenteval_tui.extensions.suggest.texts import text_families
@@ -35,6 +35,14 @@ from agenteval_tui.extensions.suggest.tools import tool_families
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.uxon.serialize import to_text
+
+
+class SuggestOptions(Options, frozen=True, kw_only=True):
+    """Where labels come from, and how many criteria are suggested."""
+
+    from_judge: Annotated[bool, limits("Use a judge's stored verdicts as labels.")] = False
+    most: Annotated[int, limits("How many criteria to print.", "N", ge=1, le=20)] = 6
+
 
 MOST = SuggestOptions().most
 _PARTS = 40

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.extensions.blame.options import BlameOptions
+from agenteval_tui.extensions.blame.sampled_answer import BlameOptions
 from tests.cli import test_limits_of_options as doors
 
 LIMITS: dict[str, tuple[Any, ...]] = {"samples": (-1, 0, 1, 201), "max_cost": (0, math.nan), "concurrency": (0, 10_001)}

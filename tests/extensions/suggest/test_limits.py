@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.extensions.suggest.options import SuggestOptions
+from agenteval_tui.extensions.suggest.search import SuggestOptions
 from tests.cli import test_limits_of_options as doors
 
 
