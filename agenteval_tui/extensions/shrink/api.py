@@ -13,7 +13,7 @@ from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.extensions.shrink import shrink as analysis
 from agenteval_tui.extensions.shrink import stored_run
-from agenteval_tui.extensions.shrink.options import DEFAULTS, ShrinkOptions
+from agenteval_tui.extensions.shrink.shrink import DEFAULTS, ShrinkOptions
 from agenteval_tui.extensions.shrink.view import shrunk_view
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store

@@ -17,9 +17,8 @@ from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.extensions.shrink.document import shrunk_document
-from agenteval_tui.extensions.shrink.options import ShrinkOptions
 from agenteval_tui.extensions.shrink.request_program import request_program
-from agenteval_tui.extensions.shrink.shrink import Progress, Shrunk
+from agenteval_tui.extensions.shrink.shrink import Progress, ShrinkOptions, Shrunk
 from agenteval_tui.extensions.shrink.stored_run import ShrinkQuestion, example, price_of, question_of, shrink
 from agenteval_tui.extensions.shrink.view import price_text, progress_text, shrunk_view
 from agenteval_tui.runs.event_loop import run_to_end

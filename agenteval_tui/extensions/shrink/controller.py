@@ -7,8 +7,7 @@ from pathlib import Path
 from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
-from agenteval_tui.extensions.shrink.options import ShrinkOptions
-from agenteval_tui.extensions.shrink.shrink import Progress, Shrunk
+from agenteval_tui.extensions.shrink.shrink import Progress, ShrinkOptions, Shrunk
 from agenteval_tui.extensions.shrink.stored_run import ShrinkPrice, ShrinkQuestion, price_of, question_of, shrink
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.records import RunRow

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from agenteval_tui.core.options import options_of
 from agenteval_tui.extensions.shrink.api import shrink as shrink_run
-from agenteval_tui.extensions.shrink.options import ShrinkOptions
+from agenteval_tui.extensions.shrink.shrink import ShrinkOptions
 
 
 def tool(db: Path | None, max_cost: float | None) -> Callable[..., str]:

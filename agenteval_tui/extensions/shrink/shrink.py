@@ -8,19 +8,50 @@ itself: where the failure stays, it goes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from msgspec import Struct
 
 from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.options import limits
 from agenteval_tui.extensions.shrink.case import Case, Part
-from agenteval_tui.extensions.shrink.options import DEFAULTS
-from agenteval_tui.extensions.shrink.sequential import MOST, decide, fewest
+from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.plan.conversation import Conversation
 
-RATE = DEFAULTS.rate
+
+class ShrinkOptions(ContinuationOptions, frozen=True, kw_only=True):
+    """What a small case must keep, and how often it must fail."""
+
+    at: (
+        Annotated[
+            int,
+            limits(
+                "The last message the agent gets, a number in `agenteval show RUN` (default: the one before the step "
+                "to blame).",
+                "STEP",
+                ge=1,
+            ),
+        ]
+        | None
+    ) = None
+    criterion: Annotated[str, limits("The criterion that must fail (default: the first that failed).", "NAME")] = ""
+    rate: Annotated[
+        float, limits("How often it must fail for the cause to count as the same failure.", "RATE", ge=0.3, le=1)
+    ] = 0.8
+    keep_calls: Annotated[
+        bool,
+        limits(
+            "Keep all calls, and shorten only the text in them and in their results: the agent may repeat a removed "
+            "call."
+        ),
+    ] = False
+    keep_tools: Annotated[bool, limits("Keep the list of tools.")] = False
+
+
+DEFAULTS = ShrinkOptions()
 Stage = Literal["reproduce", "reduce", "confirm", "check"]
 Ending = Literal["shrunk", "whole", "not_reproduced", "stopped"]
 Removed = frozenset[int]
@@ -98,7 +129,7 @@ class Shrinker:
         conversation: Conversation,
         ask: Ask,
         *,
-        rate: float = RATE,
+        rate: float = DEFAULTS.rate,
         keep_calls: bool = False,
         tools: Sequence[ToolSpec] = (),
         keep_tools: bool = False,
@@ -262,6 +293,36 @@ class Shrinker:
             answers=self._answers,
             why=why,
         )
+
+
+ALPHA = 0.05
+MOST = 24
+"""Answers after which a question stays open."""
+Answer = Literal["yes", "no", "open"]
+
+
+def decide(hits: int, n: int, rate: float) -> Answer:
+    """Whether the cause comes back at the rate of `rate` (0..1), as far as `hits` of `n` answers tell.
+
+    This is Wald's sequential probability ratio test ("Sequential Tests of Statistical Hypotheses", Annals of
+    Mathematical Statistics 16, 1945). The rate is taken as high enough (H1: `rate`) or as too low (H0: `rate / 2`),
+    each with a chance of about `ALPHA` to be wrong at those rates. Between them either answer is acceptable: a rate
+    that is only just too low costs hundreds of answers to tell.
+    """
+    bound = math.log((1 - ALPHA) / ALPHA)
+    misses = n - hits
+    if misses and rate >= 1:
+        return "no"
+    evidence = hits * math.log(2) + (misses * math.log((1 - rate) / (1 - rate / 2)) if misses else 0.0)
+    return "yes" if evidence >= bound else "no" if evidence <= -bound else "open"
+
+
+def fewest(hits: int, n: int, rate: float) -> int:
+    """How many more answers can decide, at best."""
+    for more in range(1, MOST + 1):
+        if decide(hits + more, n + more, rate) != "open" or decide(hits, n + more, rate) != "open":
+            return more
+    return 1
 
 
 T = TypeVar("T")

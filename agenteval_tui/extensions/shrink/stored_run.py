@@ -9,9 +9,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import blame_of
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.extensions.shrink.options import DEFAULTS, ShrinkOptions
-from agenteval_tui.extensions.shrink.sequential import fewest
-from agenteval_tui.extensions.shrink.shrink import Count, Progress, Shrinker, Shrunk
+from agenteval_tui.extensions.shrink.shrink import DEFAULTS, Count, Progress, Shrinker, ShrinkOptions, Shrunk, fewest
 from agenteval_tui.history import causes
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store

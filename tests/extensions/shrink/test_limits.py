@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.extensions.shrink.options import ShrinkOptions
+from agenteval_tui.extensions.shrink.shrink import ShrinkOptions
 from tests.cli import test_limits_of_options as doors
 
 LIMITS: dict[str, tuple[Any, ...]] = {

@@ -17,8 +17,7 @@ from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.agents.tools.changes import ToolChange, ToolChanges
 from agenteval_tui.extensions.shrink.case import TOOLS as TOOL_LEVEL
 from agenteval_tui.extensions.shrink.case import Case, pieces, size_of
-from agenteval_tui.extensions.shrink.sequential import MOST, decide, fewest
-from agenteval_tui.extensions.shrink.shrink import Count, Progress, Shrinker, Shrunk, smallest
+from agenteval_tui.extensions.shrink.shrink import MOST, Count, Progress, Shrinker, Shrunk, decide, fewest, smallest
 from agenteval_tui.runs.fork.edits import check_calls
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.codec import from_openai_messages
