@@ -8,18 +8,23 @@ from typing import Any
 
 import click
 
-from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import INTERRUPTED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
-from agenteval_tui.core.ids import short_id
 from agenteval_tui.extensions.shrink.document import shrunk_document
 from agenteval_tui.extensions.shrink.request_program import request_program
 from agenteval_tui.extensions.shrink.shrink import Progress, ShrinkOptions, Shrunk
-from agenteval_tui.extensions.shrink.stored_run import ShrinkQuestion, example, price_of, question_of, shrink
+from agenteval_tui.extensions.shrink.stored_run import (
+    ShrinkQuestion,
+    example,
+    price_of,
+    question_of,
+    save_small_case,
+    shrink,
+)
 from agenteval_tui.extensions.shrink.view import price_text, progress_text, shrunk_view
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.fork.oracle import Oracle
@@ -136,17 +141,11 @@ def _keep(
     save_test: str | None,
     export: str | None,
 ) -> None:
-    conversation = shrunk.conversation
     if export is not None:
-        request = request_of(oracle.source, conversation, oracle.permission)
+        request = request_of(oracle.source, shrunk.conversation, oracle.permission)
         invocation.out.line(request_program(request, export).removesuffix("\n"))
     if save_test and shrunk.ending in ("shrunk", "stopped"):
-        row = question.run
-        name = f"{row.test_name or row.test_id}, shrunk"
-        about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
-            f": {question.criterion}." if question.criterion else "."
-        )
-        loaded, test_id = save_as_test(oracle.source, conversation, test_id=save_test, name=name, description=about)
+        loaded, test_id = save_small_case(question, shrunk, oracle, test_id=save_test)
         invocation.err.line(f"saved as test {test_id} of {loaded.path}")
     elif save_test:
         invocation.note("nothing was saved: there is no smaller case")

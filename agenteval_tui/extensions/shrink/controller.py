@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.ids import short_id
 from agenteval_tui.extensions.shrink.shrink import Progress, ShrinkOptions, Shrunk
-from agenteval_tui.extensions.shrink.stored_run import ShrinkPrice, ShrinkQuestion, price_of, question_of, shrink
+from agenteval_tui.extensions.shrink.stored_run import (
+    ShrinkPrice,
+    ShrinkQuestion,
+    price_of,
+    question_of,
+    save_small_case,
+    shrink,
+)
 from agenteval_tui.grading.results import Outcome
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
@@ -62,15 +67,8 @@ class ShrinkController(AskingController):
         if question is None or shrunk is None or self._oracle is None or not shrunk.removed or self.saved:
             return None
         self.error = None
-        row = question.run
-        about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does" + (
-            f": {question.criterion}." if question.criterion else "."
-        )
-        name = f"{row.test_name or row.test_id}, shrunk"
         try:
-            loaded, test_id = save_as_test(
-                self._oracle.source, shrunk.conversation, name=name, description=about, suffix="small"
-            )
+            loaded, test_id = save_small_case(question, shrunk, self._oracle)
         except AgentevalError as error:
             self.error = error
             return None

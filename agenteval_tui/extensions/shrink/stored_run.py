@@ -8,7 +8,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import blame_of
+from agenteval_tui.analysis.save_fork import save_as_test
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import short_id
 from agenteval_tui.extensions.shrink.shrink import DEFAULTS, Count, Progress, Shrinker, ShrinkOptions, Shrunk, fewest
 from agenteval_tui.history import causes
 from agenteval_tui.history.records import RunRow
@@ -18,6 +20,7 @@ from agenteval_tui.runs.fork.model import AnyEdit, Tools
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question
 from agenteval_tui.runs.plan.conversation import Conversation
+from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.transcripts.model import Transcript
 
 SILENT = ("connection", "auth", "rate_limit", "timeout", "server", "budget")
@@ -113,6 +116,23 @@ def shrink(
 def edits_of(conversation: Conversation) -> tuple[AnyEdit, ...]:
     """What is kept of a question about how it was made: the changes of tools."""
     return () if conversation.tools is None else (Tools(conversation.tools),)
+
+
+def save_small_case(
+    question: ShrinkQuestion, shrunk: Shrunk, oracle: Oracle, *, test_id: str = ""
+) -> tuple[LoadedSuite, str]:
+    """Write the small case as a test behind those of the run's suite; the suite as it then is, and the test's id ("":
+    one made from the run's test). Raises `AgentevalError` as `save_as_test`."""
+    row = question.run
+    about = f"The smallest input found that fails as run {short_id(row.id)} of {row.test_id} does"
+    return save_as_test(
+        oracle.source,
+        shrunk.conversation,
+        test_id=test_id,
+        name=f"{row.test_name or row.test_id}, shrunk",
+        description=f"{about}: {question.criterion}." if question.criterion else f"{about}.",
+        suffix="small",
+    )
 
 
 class ShrinkPrice(Struct, frozen=True):

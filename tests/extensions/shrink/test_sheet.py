@@ -121,8 +121,8 @@ async def test_a_sheet_that_another_screen_takes_away_stops_asking(
 
 async def test_the_small_case_is_saved_once(failed: tuple[Path, Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     suites, db, run = failed
-    held = Held(shrink_controller.save_as_test)
-    monkeypatch.setattr(shrink_controller, "save_as_test", held)
+    held = Held(shrink_controller.save_small_case)
+    monkeypatch.setattr(shrink_controller, "save_small_case", held)
     app = app_on(suites, db)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
