@@ -13,7 +13,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, Protocol, TypeVar, cast
 from urllib.parse import unquote
 
 from lsprotocol import types
@@ -73,6 +73,7 @@ _KINDS = {
     "text": types.CompletionItemKind.Text,
 }
 T = TypeVar("T")
+Asked = TypeVar("Asked", bound="_Question")
 
 
 class Positions:
@@ -133,6 +134,25 @@ class Positions:
         return types.TextEdit(self.range(text_edit.start, text_edit.end), text_edit.text)
 
 
+class _Question(Protocol):
+    """The parameters of a question about a text."""
+
+    text_document: types.TextDocumentIdentifier
+
+
+def _about_suite(
+    ask: Callable[[SuiteServer, Asked, LoadedSuite, Positions], T | None],
+) -> Callable[[SuiteServer, Asked], T | None]:
+    """A question about a suite. For a text that is not open, or that is no suite, the answer is none."""
+
+    @functools.wraps(ask)
+    def answer(server: SuiteServer, params: Asked) -> T | None:
+        opened = server.suite_at(params.text_document.uri)
+        return None if opened is None else ask(server, params, *opened)
+
+    return answer
+
+
 class SuiteServer:
     """What is known of the open texts, and the answers to an editor's questions about them."""
 
@@ -175,7 +195,8 @@ class SuiteServer:
             return None
         return path if is_suite_name(path.name) and "\0" not in str(path) else None
 
-    def _suite(self, uri: str) -> tuple[LoadedSuite, Positions] | None:
+    def suite_at(self, uri: str) -> tuple[LoadedSuite, Positions] | None:
+        """The suite in an open text, and its places; None where there is none."""
         text, path = self._text(uri), self.path_of(uri)
         if text is None or path is None:
             return None
@@ -207,7 +228,7 @@ class SuiteServer:
 
     def diagnostics(self, uri: str, recorded: bool) -> list[types.Diagnostic]:
         """What `agenteval validate` says of a text, at its places."""
-        opened = self._suite(uri)
+        opened = self.suite_at(uri)
         if opened is None:
             return []
         loaded, positions = opened
@@ -258,12 +279,11 @@ class SuiteServer:
 
     # Questions
 
-    def complete(self, params: types.CompletionParams) -> types.CompletionList | None:
+    @_about_suite
+    def complete(
+        self, params: types.CompletionParams, loaded: LoadedSuite, positions: Positions
+    ) -> types.CompletionList | None:
         """What can be written at a place."""
-        opened = self._suite(params.text_document.uri)
-        if opened is None:
-            return None
-        loaded, positions = opened
         offset = positions.offset(params.position)
         test_id = id_of_test_at(loaded, offset)
         probes = loaded.suite.probe_names(test_id) if loaded.suite is not None else ()
@@ -275,12 +295,9 @@ class SuiteServer:
         items = [_item(offer, order, offset, positions) for order, offer in enumerate(offers)]
         return types.CompletionList(is_incomplete=False, items=[item for item in items if item is not None])
 
-    def hover(self, params: types.HoverParams) -> types.Hover | None:
+    @_about_suite
+    def hover(self, params: types.HoverParams, loaded: LoadedSuite, positions: Positions) -> types.Hover | None:
         """What is at a place."""
-        opened = self._suite(params.text_document.uri)
-        if opened is None:
-            return None
-        loaded, positions = opened
         explained = explain_suite(loaded.text, positions.offset(params.position))
         if explained is None:
             return None
@@ -289,13 +306,12 @@ class SuiteServer:
         content = types.MarkupContent(types.MarkupKind.Markdown, text)
         return types.Hover(content, positions.range(explained.start, explained.end))
 
-    def fixes(self, params: types.CodeActionParams) -> list[types.CodeAction] | None:
+    @_about_suite
+    def fixes(
+        self, params: types.CodeActionParams, loaded: LoadedSuite, positions: Positions
+    ) -> list[types.CodeAction] | None:
         """The fixes for the problems at a place."""
         uri = params.text_document.uri
-        opened = self._suite(uri)
-        if opened is None:
-            return None
-        loaded, positions = opened
         start, end = positions.offset(params.range.start), positions.offset(params.range.end)
         code_actions = []
         for config_fix in config_fixes(loaded, start, end):
@@ -318,20 +334,16 @@ class SuiteServer:
             )
         return code_actions
 
-    def layout(self, params: types.DocumentFormattingParams) -> list[types.TextEdit] | None:
+    @_about_suite
+    def layout(
+        self, params: types.DocumentFormattingParams, loaded: LoadedSuite, positions: Positions
+    ) -> list[types.TextEdit] | None:
         """Every config that is a text, laid out."""
-        opened = self._suite(params.text_document.uri)
-        if opened is None:
-            return None
-        loaded, positions = opened
         return [positions.edit(text_edit) for text_edit in format_suite(loaded)]
 
-    def where(self, params: types.DefinitionParams) -> types.Location | None:
+    @_about_suite
+    def where(self, params: types.DefinitionParams, loaded: LoadedSuite, positions: Positions) -> types.Location | None:
         """Where what is named at a place is defined."""
-        opened = self._suite(params.text_document.uri)
-        if opened is None:
-            return None
-        loaded, positions = opened
         target = definition(loaded, positions.offset(params.position))
         if target is None:
             return None
@@ -339,12 +351,13 @@ class SuiteServer:
         uri = params.text_document.uri if own else from_fs_path(str(target.path)) or ""
         return types.Location(uri, (positions if own else self._positions(target.text)).range(target.start, target.end))
 
-    def lenses(self, params: types.CodeLensParams) -> list[types.CodeLens] | None:
+    @_about_suite
+    def lenses(
+        self, params: types.CodeLensParams, loaded: LoadedSuite, positions: Positions
+    ) -> list[types.CodeLens] | None:
         """Above each test, what the last save of its agent's code changed (`agenteval run --watch`)."""
-        opened = self._suite(params.text_document.uri)
-        if opened is None or (store := self._store()) is None:
+        if (store := self._store()) is None:
             return None
-        loaded, positions = opened
         with store:
             changes = last_change(store, loaded.key)
         nodes = [(node.start, changes[test]) for test, node in loaded.test_nodes.items() if test in changes]
