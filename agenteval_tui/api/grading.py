@@ -17,7 +17,7 @@ from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.analysis.judge_repeatability import respondents_for
 from agenteval_tui.api.shown import Shown, line, outcome_cell, score_cell, table
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.given_transcript import read_given
+from agenteval_tui.formats.transcript_to_grade import transcript_to_grade
 from agenteval_tui.grading.explain import explain
 from agenteval_tui.grading.grade import grade as verdict
 from agenteval_tui.grading.remote_requests import Reply
@@ -143,7 +143,7 @@ def transcript_of(what: Any) -> Transcript:
     # Plain data first: a state of LangGraph is a mapping as well, but one that JSON can't hold.
     if isinstance(what, Mapping) or (isinstance(what, list) and all(isinstance(message, Mapping) for message in what)):
         try:
-            return read_given(json.loads(json.dumps(what)))
+            return transcript_to_grade(json.loads(json.dumps(what)))
         except TypeError:
             pass  # objects of a framework in it
     recorder = Recorder(())

@@ -43,9 +43,9 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count, decimal
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.formats.documents.grade import GradedExecution, GradedRun, GradingSummary
-from agenteval_tui.formats.given_transcript import GivenRun, given_runs
 from agenteval_tui.formats.import_file import open_source
 from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.formats.transcript_to_grade import RunToGrade, runs_to_grade
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.grade import grade, not_made
 from agenteval_tui.grading.results import CriterionResult, Outcome, Verdict
@@ -191,7 +191,7 @@ class _Grader(Struct, frozen=True):
     variables: Mapping[str, Any]
     ask: Ask | None
 
-    def grade(self, run: GivenRun) -> Verdict:
+    def grade(self, run: RunToGrade) -> Verdict:
         """The verdict on a transcript. What was named with `--var` comes before what its file says."""
         variables = {**run.variables, **self.variables}
         replies = None
@@ -230,7 +230,7 @@ def _file_or_stdin(invocation: Invocation, path: Path, what: str) -> Iterator[tu
 def _grade_given(invocation: Invocation, grader: _Grader, path: Path, *, as_json: bool, by_line: bool) -> int:
     what = "transcripts, one per line" if by_line else "a transcript"
     with _file_or_stdin(invocation, path, what) as (file, name), _open_named(file, name) as source:
-        runs = given_runs(source, name, by_line=by_line)
+        runs = runs_to_grade(source, name, by_line=by_line)
         # Two are enough to know whether there are several; the file may be larger than what fits into memory.
         first = list(islice(runs, 2))
         if len(first) == 1 and not by_line:
@@ -250,7 +250,7 @@ def _open_named(file: Path, name: str) -> Iterator[Source]:
         raise AgentevalError(error.what, where=name, fix=error.fix) from None
 
 
-def _print_notes(invocation: Invocation, run: GivenRun) -> None:
+def _print_notes(invocation: Invocation, run: RunToGrade) -> None:
     for note in run.notes:
         where = f"{run.label}: " if run.label else ""
         invocation.note(f"{where}{one_line(note)}")
@@ -272,7 +272,7 @@ def _grade_one(out: Output, verdict: Verdict, *, as_json: bool) -> int:
 
 
 def _grade_several(
-    invocation: Invocation, grader: _Grader, runs: Iterable[GivenRun], *, as_json: bool, name: str
+    invocation: Invocation, grader: _Grader, runs: Iterable[RunToGrade], *, as_json: bool, name: str
 ) -> int:
     counts: Counter[str] = Counter()
     for run in runs:

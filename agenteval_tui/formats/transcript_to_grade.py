@@ -35,7 +35,7 @@ SHAPES = (
 )
 
 
-class GivenRun(Struct, frozen=True):
+class RunToGrade(Struct, frozen=True):
     """A transcript of a file. `label` says which of several it is. `notes`: what of it could not be read."""
 
     label: str
@@ -44,7 +44,7 @@ class GivenRun(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def given_runs(source: Source, name: str, *, by_line: bool = False) -> Iterator[GivenRun]:
+def runs_to_grade(source: Source, name: str, *, by_line: bool = False) -> Iterator[RunToGrade]:
     """The transcripts of a file; `name`: how messages call it. `by_line`: of chat messages each line is a transcript.
 
     Raises `AgentevalError` for a file in no format that is known, and for chat messages that can't be read.
@@ -60,13 +60,13 @@ def given_runs(source: Source, name: str, *, by_line: bool = False) -> Iterator[
         if error is not None and format_ is None:
             raise error
         if error is None and (format_ is None or not _holds_conversations(value)):
-            yield GivenRun("", _placed(value, name))
+            yield RunToGrade("", _placed(value, name))
             return
     assert format_ is not None
     yield from _recorded(source, format_, name)
 
 
-def read_given(value: Any) -> Transcript:
+def transcript_to_grade(value: Any) -> Transcript:
     """The transcript in decoded JSON. Raises `AgentevalError` for a shape that is not known, saying what was found, and
     where there are several."""
     if not _is_chat(value):
@@ -88,7 +88,7 @@ def _is_chat(value: Any) -> bool:
     return is_told or isinstance(as_conversation(value).get("messages"), list)
 
 
-def _of_another_format(value: Any) -> list[GivenRun]:
+def _of_another_format(value: Any) -> list[RunToGrade]:
     with tempfile.TemporaryDirectory(prefix="agenteval-") as folder:
         path = Path(folder, "given.json")
         path.write_text(json.dumps(value), "utf-8")
@@ -109,7 +109,7 @@ def _holds_conversations(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and not is_message(value[0])
 
 
-def _recorded(source: Source, format_: Format, name: str) -> Iterator[GivenRun]:
+def _recorded(source: Source, format_: Format, name: str) -> Iterator[RunToGrade]:
     """The runs that the reader of a format finds."""
     if format_.recordings is None:
         raise AgentevalError(f"there are tests in this file ({format_.name}) and no runs", where=name)
@@ -127,14 +127,14 @@ def _recorded(source: Source, format_: Format, name: str) -> Iterator[GivenRun]:
         if format_ is openai_messages.FORMAT and part.notes:
             raise AgentevalError(part.notes[0], where=name, fix=SHAPES)
         count += 1
-        yield GivenRun(f"run {count} ({part.test_id})", part.transcript, part.variables, (*part.notes, *reasons))
+        yield RunToGrade(f"run {count} ({part.test_id})", part.transcript, part.variables, (*part.notes, *reasons))
         reasons.clear()
     if not count:
         reason = f": {reasons[0]}" if reasons else ""
         raise AgentevalError(f"there are no runs in this file ({format_.name}){reason}", where=name)
 
 
-def _lines(source: Source, name: str) -> Iterator[GivenRun]:
+def _lines(source: Source, name: str) -> Iterator[RunToGrade]:
     """A transcript a line."""
     lines: Iterable[bytes] = source.open()
     # The end of a line in UTF-16 is no byte that could be looked for: all of it is decoded first.
@@ -147,7 +147,7 @@ def _lines(source: Source, name: str) -> Iterator[GivenRun]:
                 value = json.loads(line.decode("utf-8-sig"))
             except (ValueError, RecursionError) as error:
                 raise AgentevalError(f"this line is not valid JSON: {error}", where=where) from None
-            yield GivenRun(f"line {number}", _placed(value, where))
+            yield RunToGrade(f"line {number}", _placed(value, where))
 
 
 def _decoded(source: Source, name: str) -> tuple[Any, AgentevalError | None]:
@@ -173,7 +173,7 @@ def _text(data: bytes, name: str) -> str:
 
 def _placed(value: Any, where: str) -> Transcript:
     try:
-        return read_given(value)
+        return transcript_to_grade(value)
     except AgentevalError as error:
         raise AgentevalError(error.what, where=where, fix=error.fix) from None
 
