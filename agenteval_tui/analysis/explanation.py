@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import Given
+from agenteval_tui.analysis.blame.free_answer import ReadParts
 from agenteval_tui.analysis.blame.known import blame_beside
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_names import criterion_place
@@ -142,7 +142,7 @@ def stored_explanation(store: Store, row: RunRow, criterion: str = "") -> Explan
     """The explanation of all criteria, where repetitions part, and which step the run was lost at; with `criterion`
     that of one criterion, without the step. Raises `AgentevalError`: there is no such criterion, or several are."""
     transcript, results = store.transcript(row.id), store.results(row.id)
-    blame = None if criterion else blame_beside(store, row, Given(transcript, results))
+    blame = None if criterion else blame_beside(store, row, ReadParts(transcript, results))
     explained = explanation_of(row, results, transcript, store.labels([row.id]), criterion=criterion)
     # A blame has looked at the requests and at earlier code already.
     if blame is not None:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
+from agenteval_tui.analysis.blame.sampling import Counts, Search, SearchResult
 from benchmarks.accuracy.blame import PAGE
 
 BEGIN, END = "<!-- sampling: made by python -m benchmarks.accuracy.blame_sampling -->", "<!-- end of sampling -->"
@@ -102,13 +102,13 @@ def agents(number: int, seed: int) -> Iterator[Agent]:
             yield Agent(kind, tuple(high if kept <= truth else low for kept in range(steps + 1)), truth)
 
 
-def search(look: Search, ask: Ask) -> Iterator[Found]:
+def search(look: Search, ask: Ask) -> Iterator[SearchResult]:
     """Ask until it is decided, the budget is used up, or an answer is refused; what is known after each answer."""
     while (question := look.next()) is not None:
         prefix, count = question
         counts = ask(prefix, count)
         look.tell(prefix, counts)
-        yield look.found()
+        yield look.result()
         if counts.n < count:
             return
 
@@ -127,15 +127,15 @@ def ask_all(made: Sequence[Agent], samples: int, seed: int) -> Tally:
         oracle = Answers(agent, seed * 100_003 + number)
         # That the run failed says nothing of what its end is worth where no step matters: then it is asked, too.
         look = Search(agent.steps, samples=samples, end_fails=agent.kind != "no step")
-        found: Found = look.found()
-        for found in search(look, oracle):  # noqa: B007
+        outcome: SearchResult = look.result()
+        for outcome in search(look, oracle):  # noqa: B007
             pass
         tally.agents[agent.kind] += 1
-        tally.decided[agent.kind] += found.answer == "step"
-        tally.none[agent.kind] += found.answer == "none"
-        tally.right[agent.kind] += found.answer == "step" and found.step == agent.truth
-        tally.asked += found.asked
-        for rate in found.rates:
+        tally.decided[agent.kind] += outcome.answer == "step"
+        tally.none[agent.kind] += outcome.answer == "none"
+        tally.right[agent.kind] += outcome.answer == "step" and found.step == agent.truth
+        tally.asked += outcome.asked
+        for rate in outcome.rates:
             tally.intervals += 1
             tally.covered += rate.low - 1e-9 <= agent.rates[rate.prefix] <= rate.high + 1e-9
         all_of_them = Answers(agent, seed * 100_003 + number + 50_000)

@@ -129,7 +129,7 @@ def suspects_of(clues: Iterable[Clue]) -> tuple[Suspect, ...]:
     return tuple(Suspect(step, listed[0].fault, tuple(listed)) for step, listed in by_step.items())
 
 
-class Given(Struct, frozen=True):
+class ReadParts(Struct, frozen=True):
     """The parts of a run that the caller has read already. None: read this part from the history."""
 
     transcript: Transcript | None = None
@@ -137,7 +137,7 @@ class Given(Struct, frozen=True):
     repetitions: RepetitionReader | None = None
 
 
-NOTHING = Given()
+NOTHING_READ = ReadParts()
 
 
 class RepetitionReader:
@@ -167,7 +167,7 @@ class RepetitionReader:
         return self._read[case]
 
 
-def blame_of(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
+def blame_of(store: Store, row: RunRow, parts: ReadParts = NOTHING_READ) -> Blame:
     """The free answer for a stored run. Reads its newest `BESIDE` repetitions.
 
     Raises `NothingToBlameError` if the run passed, was not judged, or has no transcript.
@@ -179,18 +179,18 @@ def blame_of(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
             where=f"run {row.id}",
             fix="agenteval history --runs --outcome failed lists runs that failed",
         )
-    transcript = store.transcript(row.id) if inputs.transcript is None else inputs.transcript
+    transcript = store.transcript(row.id) if parts.transcript is None else parts.transcript
     if not transcript.messages:
         raise NothingToBlameError(
             "the run has no messages, so no step can be at fault",
             where=f"run {row.id}",
             fix=f"agenteval why {row.id}{db_option(store.path)}",
         )
-    results = store.results(row.id) if inputs.results is None else inputs.results
+    results = store.results(row.id) if parts.results is None else parts.results
     hashes = dict.fromkeys(result.criterion_hash for result in results if result.criterion_hash)
     specs = {digest: spec for digest in hashes if (spec := known_spec(store, digest)) is not None}
     called_good = _called_good(store.labels([row.id]), results)
-    repetitions = (inputs.repetitions or RepetitionReader(store)).of(row)
+    repetitions = (parts.repetitions or RepetitionReader(store)).of(row)
     return free_answer(row.id, transcript, results, specs, repetitions, called_good=called_good)
 
 

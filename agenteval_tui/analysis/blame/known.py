@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import NOTHING, OTHERS, Given, NothingToBlameError, blame_of
+from agenteval_tui.analysis.blame.free_answer import NOTHING_READ, OTHERS, NothingToBlameError, ReadParts, blame_of
 from agenteval_tui.analysis.blame.model import Blame, ClueCode, Fault, SampledAnswer, StepRate, Suspect
-from agenteval_tui.analysis.blame.sampling import Counts, Found, Search
+from agenteval_tui.analysis.blame.sampling import Counts, Search, SearchResult
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.outcomes import DECIDED
 from agenteval_tui.history.records import RunRow
@@ -22,18 +22,18 @@ SAMPLES_OPTION = "samples"
 """The option of an execution that says how many continuations of one step were wanted at most."""
 
 
-def known_blame(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame:
+def known_blame(store: Store, row: RunRow, parts: ReadParts = NOTHING_READ) -> Blame:
     """The free answer on a stored run, with what was sampled of it before. Raises `NothingToBlameError`."""
-    transcript = store.transcript(row.id) if inputs.transcript is None else inputs.transcript
-    blame = blame_of(store, row, replace(inputs, transcript=transcript))
+    transcript = store.transcript(row.id) if parts.transcript is None else parts.transcript
+    blame = blame_of(store, row, replace(parts, transcript=transcript))
     sampled = known_samples(store, row, transcript)
     return blame if sampled is None else with_sampling(blame, sampled)
 
 
-def blame_beside(store: Store, row: RunRow, inputs: Given = NOTHING) -> Blame | None:
+def blame_beside(store: Store, row: RunRow, parts: ReadParts = NOTHING_READ) -> Blame | None:
     """What is known about a run's fault, if it says more than the explanation of the failure; else None."""
     try:
-        blame = known_blame(store, row, inputs)
+        blame = known_blame(store, row, parts)
     except NothingToBlameError:
         return None
     if blame.decision not in ("step", "not_known") or not blame.named:
@@ -74,7 +74,7 @@ def known_samples(store: Store, row: RunRow, transcript: Transcript) -> SampledA
         if step in counts:
             look.tell(place, counts[step])
     # A search that would go on was ended, by a limit on cost or by a person.
-    outcome, stopped = look.found(), "some were not asked" if look.next() is not None else ""
+    outcome, stopped = look.result(), "some were not asked" if look.next() is not None else ""
     return sampled_of(
         outcome, steps, samples, stored=outcome.asked, execution=sample_runs[-1].execution_id, stopped=stopped
     )
@@ -94,7 +94,7 @@ def steps_to_redo(transcript: Transcript) -> list[tuple[int, Conversation]]:
 
 
 def sampled_of(
-    outcome: Found,
+    outcome: SearchResult,
     steps: Sequence[int],
     samples: int,
     *,

@@ -57,7 +57,7 @@ class PrefixRate(Rate, frozen=True, kw_only=True):
     prefix: int
 
 
-class Found(Struct, frozen=True):
+class SearchResult(Struct, frozen=True):
     """What sampling says. `step` (from 0) is the decisive one, None where none is or it is not decided. `weights`: for
     each step how much of the evidence points to it, and `none` for none; together 1. `rates` by length of the
     prefix; `asked` counts all answers."""
@@ -121,7 +121,7 @@ class Search:
             return "none"
         return "step" if max(weights) >= 1 - self.alpha else None
 
-    def found(self) -> Found:
+    def result(self) -> SearchResult:
         """What is known by now."""
         weights, none = self._weights()
         answer = self.answer() or "undecided"
@@ -132,7 +132,7 @@ class Search:
             if counts.n and not (self.end_fails and prefix == self.steps)
             for low, high in (confidence_sequence(counts.passed, counts.n),)
         )
-        return Found(answer, step, rates, tuple(weights), none, self.asked)
+        return SearchResult(answer, step, rates, tuple(weights), none, self.asked)
 
     # Inside
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agenteval_tui.agents.permission import allowed_once_by
-from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import SampledAnswer
@@ -89,9 +89,9 @@ def blame(
         row = run.row if isinstance(run, Run) else References(store, projects_open()).failed_run(run)
         transcript = store.transcript(row.id)
         if samples is None:
-            answers = with_price(store, row, known_blame(store, row, Given(transcript)), transcript)
+            answers = with_price(store, row, known_blame(store, row, ReadParts(transcript)), transcript)
         else:
-            answers = blame_of(store, row, Given(transcript))
+            answers = blame_of(store, row, ReadParts(transcript))
             oracle = Oracle(store, row, options, purpose="blame")
             sampling = Sampling(oracle, transcript, samples)
             sampled: SampledAnswer = run_in_thread(sampling.asking, oracle.stop)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.cli import completed_values
@@ -58,7 +58,7 @@ def _free(invocation: Invocation, reference: str, *, as_json: bool) -> int:
     with invocation.store(to_look=True) as store:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
-        blame = with_price(store, row, known_blame(store, row, Given(transcript)), transcript)
+        blame = with_price(store, row, known_blame(store, row, ReadParts(transcript)), transcript)
     if as_json:
         invocation.out.json(blame_document(blame))
     else:
@@ -71,7 +71,7 @@ def _sampled(invocation: Invocation, reference: str, options: BlameOptions, aski
     with invocation.store() as store:
         row = invocation.references(store).failed_run(reference)
         transcript = store.transcript(row.id)
-        blame = blame_of(store, row, Given(transcript))
+        blame = blame_of(store, row, ReadParts(transcript))
         oracle = Oracle(store, row, options, purpose="blame")
         sampling = Sampling(oracle, transcript, options.samples or SAMPLES)
         permit_oracle(invocation, oracle, sampling.questions[:1])

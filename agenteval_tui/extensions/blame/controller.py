@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
 from agenteval_tui.analysis.blame.known import known_samples, steps_to_redo, with_sampling
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer
 from agenteval_tui.core.errors import AgentevalError
@@ -59,7 +59,7 @@ class BlameController(AskingController):
 
     def _look(self, row: RunRow) -> None:
         self.transcript = self._store.transcript(row.id)
-        self._free = blame_of(self._store, row, Given(self.transcript))
+        self._free = blame_of(self._store, row, ReadParts(self.transcript))
         sampled_answer = known_samples(self._store, row, self.transcript)
         self.blame = self._free if sampled_answer is None else with_sampling(self._free, sampled_answer)
         self.samples = max(SAMPLES, sampled_answer.samples) if sampled_answer is not None else SAMPLES

@@ -104,7 +104,7 @@ class Sampling:
     @property
     def sampled(self) -> SampledAnswer:
         """The result so far."""
-        outcome = self._look.found()
+        outcome = self._look.result()
         return sampled_of(
             outcome,
             self.steps,

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.secrets import secrets_of
-from agenteval_tui.analysis.blame.free_answer import Given, NothingToBlameError, RepetitionReader
+from agenteval_tui.analysis.blame.free_answer import NothingToBlameError, ReadParts, RepetitionReader
 from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.costs import execution_costs
@@ -197,7 +197,7 @@ class _Maker:
     def _blame(self, run: StoredRun) -> Blame | None:
         """Which step it was lost at: looked for in what is left of the run without the secrets."""
         try:
-            return known_blame(self._store, run.row, Given(run.transcript, run.results, self._repetitions))
+            return known_blame(self._store, run.row, ReadParts(run.transcript, run.results, self._repetitions))
         except NothingToBlameError:
             return None
 

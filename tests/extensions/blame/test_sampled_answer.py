@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import Given, blame_of
+from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
 from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.extensions.blame.sampled_answer import Sampling
@@ -99,7 +99,7 @@ def test_a_stored_run_is_sampled_and_what_is_known_is_not_asked_again(tmp_path: 
         repeated = run_in_thread(lambda: again.asking())
         assert replace(repeated, known=0, execution=sampled.execution, cost=sampled.cost) == sampled
         assert (repeated.known, repeated.execution) == (sampled.asked, "")
-        known = known_blame(store, luck, Given(transcript)).sampled
+        known = known_blame(store, luck, ReadParts(transcript)).sampled
         assert known == replace(sampled, known=sampled.asked, cost=None), "whoever looks later sees the same"
         assert known_blame(store, never).sampled is None
         if sampled.answer == "step":

@@ -11,7 +11,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.free_answer import Given
+from agenteval_tui.analysis.blame.free_answer import ReadParts
 from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_preview import with_new
@@ -413,7 +413,7 @@ class InspectController:
         """What finds the step that the open run was lost at: to be called in a thread. Raises AgentevalError."""
         bench = self.bench
         assert bench is not None
-        return lambda: known_blame(bench.store, bench.run, Given(bench.transcript))
+        return lambda: known_blame(bench.store, bench.run, ReadParts(bench.transcript))
 
     def suspect_after(self, step: int) -> int | None:
         """The step to go to from `step`: the decisive one, from there to those named beside it, and round; None: no
