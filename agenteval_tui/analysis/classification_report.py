@@ -88,15 +88,15 @@ def classification(pairs: Iterable[tuple[str, str]], errors: int = 0) -> Classif
     )
 
 
-def _of_label(label: str, support: int, given: int, hits: int) -> LabelFigures:
+def _of_label(label: str, support: int, predicted: int, hits: int) -> LabelFigures:
     return LabelFigures(
         label=label,
         support=support,
-        given=given,
+        given=predicted,
         hits=hits,
-        precision=_ratio(hits, given),
+        precision=_ratio(hits, predicted),
         recall=_ratio(hits, support),
-        f1=_ratio(2 * hits, support + given),
+        f1=_ratio(2 * hits, support + predicted),
     )
 
 

@@ -58,6 +58,6 @@ def known_runs(store: Store, runs: Iterable[str]) -> list[RunRow]:
 def first_criterion(bench: Workbench, results: Sequence[CriterionResult], name: str) -> int:
     """The number of the criterion of that name, else of the first that did not pass, else 0."""
     named = (number for number, criterion in enumerate(bench.criteria) if name and criterion.name == name)
-    shown = zip(range(len(bench.criteria)), results, strict=False)
-    not_passed = (number for number, result in shown if result.outcome in ("failed", "error"))
+    judged = zip(range(len(bench.criteria)), results, strict=False)
+    not_passed = (number for number, result in judged if result.outcome in ("failed", "error"))
     return next(chain(named, not_passed), 0)

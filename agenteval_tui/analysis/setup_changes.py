@@ -138,9 +138,8 @@ def _differ(was: tuple[str, str] | None, now: tuple[str, str] | None) -> bool:
 
 def _task_changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[SetupChange]:
     for kind, name in _TASK:
-        left, right = was.get(name), now.get(name)
-        if left != right:
-            yield SetupChange(kind, was=left, now=right) if kind in _SHOWN else SetupChange(kind)
+        if was.get(name) != now.get(name):
+            yield SetupChange(kind, was=was.get(name), now=now.get(name)) if kind in _SHOWN else SetupChange(kind)
 
 
 def _specs_of(task: Mapping[str, Any], specs: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -133,7 +133,7 @@ def ask_all(made: Sequence[Agent], samples: int, seed: int) -> Tally:
         tally.agents[agent.kind] += 1
         tally.decided[agent.kind] += outcome.answer == "step"
         tally.none[agent.kind] += outcome.answer == "none"
-        tally.right[agent.kind] += outcome.answer == "step" and found.step == agent.truth
+        tally.right[agent.kind] += outcome.answer == "step" and outcome.step == agent.truth
         tally.asked += outcome.asked
         for rate in outcome.rates:
             tally.intervals += 1
