@@ -261,6 +261,12 @@ class RunRow(Struct, frozen=True):
         """What people call its row: the id that it has, or its place in the file; "" without a dataset."""
         return row_label(self.row, self.row_key)
 
+    @property
+    def case_name(self) -> str:
+        """Its test's id with the variation and the row, as in `refund [gpt-5] #3`."""
+        variation = f" [{self.variation}]" if self.variation else ""
+        return f"{self.test_id}{variation}" + (f" #{self.row_label}" if self.row else "")
+
 
 class StoredTask(Struct, frozen=True):
     """The task of a run (`runs.task_payload`), and the seed of this repetition."""

@@ -114,9 +114,8 @@ def explanation_page(explained: Explanation, level: int = 2, about: str = "", op
 
 def place_of(row: RunRow) -> Text:
     """The test, its row, the repetition and the agent of a run."""
-    where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
-    where += f" #{row.row_label}" if row.row else ""
-    return text((one_line(where), "code"), f", repetition {row.repetition}, agent ", (one_line(row.agent), "code"))
+    where = one_line(f"{row.suite_name} / {row.case_name}")
+    return text((where, "code"), f", repetition {row.repetition}, agent ", (one_line(row.agent), "code"))
 
 
 def explanation(explanation: Explanation, options: str = "") -> View:

@@ -100,10 +100,9 @@ def run_lines(rows: Sequence[RunRow], *, with_suite: bool = False) -> list[Text]
 
 
 def _run_line(row: RunRow, reason: str, suite: str) -> Text:
-    name = row.test_id + (f" [{row.variation}]" if row.variation else "") + (f" #{row.row_label}" if row.row else "")
     return text(
         outcome_sign(row.status),
-        f" {row.id}  {one_line(name, 36):<36} {row.repetition:>3} {numbers.duration(row.duration_ms):>8}",
+        f" {row.id}  {one_line(row.case_name, 36):<36} {row.repetition:>3} {numbers.duration(row.duration_ms):>8}",
         (f"  {reason}" if reason else "", "dim"),
         (f"  {one_line(suite)}" if suite else "", "dim"),
     )

@@ -78,7 +78,7 @@ def _head(task: str, model: str, started_ms: int | None) -> dict[str, Any]:
 
 def _sample(run: StoredRun, model: str, used_ids: set[tuple[str, int]]) -> dict[str, Any]:
     row, transcript = run.row, run.transcript
-    name = row.test_id + (f" [{row.variation}]" if row.variation else "") + (f" #{row.row_label}" if row.row else "")
+    name = row.case_name
     sample_id, number = name, 1
     while (sample_id, row.repetition) in used_ids:
         number += 1

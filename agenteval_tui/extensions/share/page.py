@@ -271,8 +271,7 @@ def _test(store: Store, alike: list[RunRow], alone: bool) -> Iterator[str]:
 
 def place_of_test(row: RunRow) -> tuple[tuple[str, str], ...]:
     """The suite, the test, its variation and its row."""
-    where = f"{row.suite_name} / {row.test_id}" + (f" [{row.variation}]" if row.variation else "")
-    return text(where + (f" #{row.row_label}" if row.row else ""))
+    return text(f"{row.suite_name} / {row.case_name}")
 
 
 def _at_fork(divergence: Divergence, run: str) -> str:
