@@ -69,7 +69,7 @@ def lost_from_sight(
     if requests is None:
         return ()
     needed = needed_from_sight(transcript, results, expectation)
-    reported = {(lost_from_sight.request, lost_from_sight.change) for lost_from_sight in needed}
+    reported = {(loss.request, loss.change) for loss in needed}
     # Of many messages that were shortened, none is worth hiding one that is gone.
     first = sorted(islice(losses(requests), _MOST_LOOKED_AT), key=lambda loss: loss[1].kind == "masked")
     others = (LostFromSight(number, change, _answer(requests, number)) for number, change in first)

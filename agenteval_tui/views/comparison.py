@@ -29,6 +29,7 @@ from agenteval_tui.analysis.comparison_model import (
 )
 from agenteval_tui.analysis.regressions import Regressions, regressions_of
 from agenteval_tui.analysis.setup_changes import SetupChange
+from agenteval_tui.analysis.statistics import SIGNIFICANT
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.groups import grouped
@@ -261,7 +262,7 @@ def overall_text(overall: Overall) -> str:
 
 
 def _significant(overall: Overall) -> bool:
-    return overall.p_value is not None and overall.p_value <= 0.05
+    return overall.p_value is not None and overall.p_value <= SIGNIFICANT
 
 
 def _measures(overall: Overall) -> list[tuple[str, SummaryMetric]]:

@@ -15,6 +15,7 @@ _NAME = 30
 _LABEL = 10
 _BEFORE = 24  # characters of a long value before the place that differs
 NOTHING = "nothing"
+"""What stands for a value that is not there."""
 
 
 def comparison_text(nested: Iterable[Comparison]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from agenteval_tui.core.phrasing import cut
 from agenteval_tui.grading.explain import why
 from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.history.records import RunRow
+from agenteval_tui.views.comparison_text import NOTHING
 from agenteval_tui.views.evidence_comparison import comparisons, leaves
 
 REASONS = 3  # that are told apart
@@ -178,9 +179,6 @@ def _compared(criterion: str, line: Evidence) -> Miss | None:
             place = part(compared.got or "", at)[1]
             return Miss(criterion, what, expected, actual, note=compared.short, at=place)
     return None
-
-
-NOTHING = "nothing"
 
 
 def part(text: str, at: int, size: int = _VALUE) -> tuple[str, int]:

@@ -114,10 +114,7 @@ def changes_text(changes: Iterable[RequestChange]) -> str:
 
 def lost_view(lost: Sequence[LostFromSight], run: str, options: str = "") -> View:
     """What the model no longer saw, before a step is blamed for what it could not know."""
-    return tuple(
-        Paragraph(text(("not seen by the model: ", "bold"), lost_text(lost_from_sight, run, options)))
-        for lost_from_sight in lost
-    )
+    return tuple(Paragraph(text(("not seen by the model: ", "bold"), lost_text(loss, run, options))) for loss in lost)
 
 
 def lost_text(lost: LostFromSight, run: str, options: str = "") -> str:

@@ -89,10 +89,7 @@ def _paired(was: list[str], now: list[str]) -> Iterator[StateRow]:
 
 
 def _changed_rows(old: Sequence[str], new: Sequence[str]) -> Iterator[StateRow]:
-    for number in range(max(len(old), len(new))):
-        yield StateRow(
-            old[number] if number < len(old) else None, new[number] if number < len(new) else None, changed=True
-        )
+    return (StateRow(before, after, changed=True) for before, after in zip_longest(old, new))
 
 
 class StateLine(Struct, frozen=True):
