@@ -1276,6 +1276,45 @@ def test_subclasses_of_an_abstract_agent(tmp_path: Path) -> None:
     assert dict(agent.config) == {"kind": "python", "callable": "market.py:Market", "capture": "model"}
 
 
+MAKES = """
+from smolagents import CodeAgent
+
+def create_agent(config, model) -> CodeAgent:
+    try:
+        return CodeAgent(tools=[], model=model, instructions="Know the deadlines.")
+    except KeyError as error:
+        print(error)
+        raise
+"""
+APP = """
+import gradio
+from makers import create_agent
+
+def create_compliance_agent():
+    "Of the config."
+    return create_agent(load(), None)
+
+def serve(agent): ...
+
+def main():
+    serve(create_compliance_agent())
+"""
+
+
+@pytest.mark.parametrize("package", ["", "makers/"])
+def test_a_factory_in_a_module_that_knows_no_framework(tmp_path: Path, package: str) -> None:
+    folder = {f"{package}__init__.py": "from .makes import create_agent\n", f"{package}makes.py": MAKES}
+    agent = only(tmp_path, {"app.py": APP, **(folder if package else {"makers.py": MAKES})})
+    assert (agent.sign, agent.framework, agent.instructions) == (Sign.FACTORY, "smolagents", "Know the deadlines.")
+    assert dict(agent.config) == {"kind": "python", "callable": "app.py:create_compliance_agent"}
+
+
+def test_an_object_in_a_module_that_knows_no_framework(tmp_path: Path) -> None:
+    main = "from makers import create_agent\nagent = create_agent({}, 'big')\n"
+    agent = only(tmp_path, {"main.py": main, "makers.py": MAKES})
+    assert (agent.sign, agent.config["callable"]) == (Sign.OBJECT, "main.py:agent")
+
+
 def test_a_library_with_the_name_of_a_package_within_a_package(tmp_path: Path) -> None:
     triage = "from agents import Agent\nfrom .parts import part\n"
     triage += (

@@ -106,7 +106,7 @@ class PythonAgents:
             return
         objects = list(self._objects(module))
         yield from objects
-        construction = [*self._classes(module), *self._factories(module, {agent.source for agent in objects})]
+        construction = [*self._classes(module), *self._factories(module)]
         yield from construction
         # Where agents are made, functions mostly only ask them.
         if not objects and not construction:
@@ -311,7 +311,7 @@ class PythonAgents:
 
     # Factories and classes
 
-    def _factories(self, module: Module, visited: set[str]) -> Iterator[FoundAgent]:
+    def _factories(self, module: Module) -> Iterator[FoundAgent]:
         called = {
             node.func.id
             for value in module.values.values()
@@ -430,6 +430,23 @@ class PythonAgents:
                 yield self._agent(
                     module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=docstring
                 )
+
+    def constructed(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[FoundAgent]:
+        """The agents in the files `paths` that are made by functions of the modules `read`, which need a model or a
+        config for it: what calls them need not import a framework itself."""
+        makers = {
+            name
+            for module in read
+            for name, function in module.functions.items()
+            if not _needs_nothing(function) and self._frameworks.returned(module, function) is not None
+        }
+        call = re.compile(rf"\b(?:{'|'.join(sorted(makers))})\s*\(".encode())
+        known = {module.path for module in read}
+        for path in paths if makers else ():
+            text = None if path in known else self._modules.files.text(path)
+            if text is not None and call.search(text) and (module := self._modules.get(path)) is not None:
+                yield from self._objects(module)
+                yield from self._factories(module)
 
     # Functions and programs
 

@@ -85,6 +85,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
         ]
         agents += programs_of(package, own)
     agents += python.subclasses(read, paths)
+    agents += python.constructed(read, paths)
     named = {_in_module(str(agent.config.get("callable"))) for agent in agents}
     for agent in python.asked(read, paths, functions=False):
         # Of a class that is an agent itself, methods are none.
