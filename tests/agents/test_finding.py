@@ -1315,6 +1315,13 @@ def test_an_object_in_a_module_that_knows_no_framework(tmp_path: Path) -> None:
     assert (agent.sign, agent.config["callable"]) == (Sign.OBJECT, "main.py:agent")
 
 
+@pytest.mark.parametrize("value", ["CONFIG.get('name')", "os.getenv('name')", "load_text('name')", "get_name('name')"])
+def test_the_key_of_a_value_is_not_its_text(tmp_path: Path, value: str) -> None:
+    main = f"import os\nfrom agents import Agent\nbot = Agent(name={value}, instructions={value})\n"
+    agent = only(tmp_path, {"main.py": main})
+    assert (agent.name, agent.instructions) == ("bot", "")
+
+
 def test_a_library_with_the_name_of_a_package_within_a_package(tmp_path: Path) -> None:
     triage = "from agents import Agent\nfrom .parts import part\n"
     triage += (

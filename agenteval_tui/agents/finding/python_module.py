@@ -11,6 +11,8 @@ from functools import cached_property
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 
 _DEEPEST = 6
+_LOOKS_UP = re.compile(r"(?:get|load|read|fetch)(?:_|env$|$)|open$|pop$|Path$")
+"""Functions whose argument names what they return: a key, a variable, a file."""
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -280,7 +282,8 @@ class Modules:
             if isinstance(node.func, ast.Attribute) and node.func.attr in ("strip", "format", "dedent", "replace"):
                 inner = node.args[0] if node.func.attr == "dedent" and node.args else node.func.value
                 return self.text(module, inner, depth + 1)
-            return self.text(module, node.args[0], depth + 1) if len(node.args) == 1 else ""
+            looks_up = _LOOKS_UP.match(called_name(node))
+            return self.text(module, node.args[0], depth + 1) if len(node.args) == 1 and not looks_up else ""
         if isinstance(node, ast.Name | ast.Attribute):
             place = self.value(module, node, depth + 1)
             if place is not None and place[1] is not node and isinstance(place[1], ast.expr):
