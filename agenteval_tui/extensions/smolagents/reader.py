@@ -3,8 +3,9 @@ or later."""
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -42,20 +43,114 @@ def _run(agent: Any, request: Request, target: str) -> Iterator[object]:
         agent.memory.steps.extend(_history(pieces.before(request)))
         reported: Any = None  # the step that was given last
         last = None
-        # Without `reset=False` what was said before would be forgotten.
-        for piece in agent.run(prompt, stream=True, reset=False, **more):
-            if type(piece).__name__ == "ActionStep":
-                reported = piece
-            if type(piece).__name__ == "FinalAnswerStep":
-                last = piece
-            else:
-                yield piece
+        in_code = _watched(agent)
+        try:
+            # Without `reset=False` what was said before would be forgotten.
+            for piece in agent.run(prompt, stream=True, reset=False, **more):
+                if type(piece).__name__ == "ActionStep":
+                    reported = piece
+                    if in_code is not None and in_code.is_known:
+                        yield CodeCalls(in_code.take())
+                if type(piece).__name__ == "FinalAnswerStep":
+                    last = piece
+                else:
+                    yield piece
+        finally:
+            if in_code is not None:
+                _active.remove(in_code)
         # What the agent answers after its last allowed step is not streamed.
         step = agent.memory.steps[-1]
         if type(step).__name__ == "ActionStep" and step is not reported:
             yield step
         if last is not None:
             yield last
+
+
+# An agent that writes code calls its tools in it: the framework tells only the code.
+
+
+class CodeCalls:
+    """The calls of tools, and of other agents, in the code of the step that comes next: what was called, with which
+    arguments, and what it returned or raised."""
+
+    def __init__(self, calls: list[tuple[str, dict[str, Any], object, bool]]) -> None:
+        self.calls = calls
+
+
+class _InCode:
+    """The calls of one run, as they are made."""
+
+    def __init__(self) -> None:
+        self.is_known = True
+        self._calls: list[tuple[str, dict[str, Any], object, bool]] = []
+        self._inside = 0  # a tool, or an agent, whose own calls are not those of the code
+
+    def take(self) -> list[tuple[str, dict[str, Any], object, bool]]:
+        calls, self._calls = self._calls, []
+        return calls
+
+    def call(self, function: Callable[..., Any], tool: Any, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        # What the agent answers is told as its answer.
+        if self._inside or tool.name == "final_answer":
+            return function(tool, *arguments, **named)
+        names = getattr(tool, "inputs", None) or ("task",)
+        one_by_one = dict(zip(names, arguments))  # noqa: B905 - Python 3.8 has no `strict`
+        if len(arguments) == 1 and not named and isinstance(arguments[0], dict) and set(arguments[0]) <= set(names):
+            one_by_one = arguments[0]  # as `Tool.__call__` takes it
+        values = {**one_by_one, **{name: value for name, value in named.items() if name in names}}
+        self._inside += 1
+        try:
+            result = function(tool, *arguments, **named)
+        except BaseException as error:
+            self._calls.append((tool.name, values, str(error), True))
+            raise
+        finally:
+            self._inside -= 1
+        self._calls.append((tool.name, values, result, False))
+        return result
+
+
+_active: list[_InCode] = []
+_observed: set[type] = set()
+
+
+def _watched(agent: Any) -> _InCode | None:
+    """What the agent will call in its code; None where it writes none, or where that runs in another process."""
+    if type(getattr(agent, "python_executor", None)).__name__ != "LocalPythonExecutor":
+        return None
+    for tool in (*agent.tools.values(), *agent.managed_agents.values()):
+        owner = next(cls for cls in type(tool).__mro__ if "__call__" in vars(cls))
+        if owner not in _observed:
+            _observed.add(owner)
+            _observe(owner)
+    in_code = _InCode()
+    _active.append(in_code)
+    # The code runs in a thread, which does not tell of which run it is.
+    for each in _active if len(_active) > 1 else ():
+        each.is_known = False
+    return in_code
+
+
+def _observe(owner: Any) -> None:
+    function = owner.__call__
+
+    @functools.wraps(function)
+    def observed(self: object, *arguments: Any, **named: Any) -> object:
+        return (
+            _active[0].call(function, self, arguments, named)
+            if len(_active) == 1
+            else function(self, *arguments, **named)
+        )
+
+    owner.__call__ = observed
+
+
+def _is_in_code(call_id: object) -> bool:
+    """Whether a call was made in the code of another one: `_step` gives it such an id."""
+    return _IN_CODE in str(call_id)
+
+
+_IN_CODE = "/code/"
 
 
 def _history(messages: list[dict[str, Any]]) -> list[Any]:
@@ -67,10 +162,14 @@ def _history(messages: list[dict[str, Any]]) -> list[Any]:
         if role == "assistant":
             calls = []
             for call in message.get("tool_calls") or ():
+                if _is_in_code(call["id"]):
+                    continue  # the model never saw it as a call
                 function = call["function"]
                 calls.append(memory.ToolCall(function["name"], function["arguments"], call["id"]))
             timing = memory.Timing(start_time=0.0, end_time=0.0)
             steps.append(memory.ActionStep(len(steps), timing, model_output=content, tool_calls=calls or None))
+        elif role == "tool" and _is_in_code(message.get("tool_call_id")):
+            continue
         elif role == "tool":
             if not steps or not hasattr(steps[-1], "observations"):
                 steps.append(memory.ActionStep(len(steps), memory.Timing(start_time=0.0, end_time=0.0)))
@@ -96,6 +195,7 @@ def kept_by(value: Any) -> list[object]:
     return [memory] if getattr(memory, "steps", None) else []
 
 
+_CODE = "those in the code that the agent wrote; name the agent itself as `callable`, with its local executor"
 _EARLIER = "those of the steps before; return the whole RunResult: run(..., return_full_result=True)"
 
 
@@ -108,6 +208,7 @@ class Pieces:
         self._told: dict[str, Message] = {}  # id of a call -> its result, of the current step
         self._steps: list[object] = []  # those that were read: one may come twice
         self._answered = False
+        self._in_code: CodeCalls | None = None  # of the step that comes next
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
@@ -118,6 +219,8 @@ class Pieces:
         elif name == "ToolCall":
             if piece.name != "python_interpreter":  # whose result, and the text before it, come with the step
                 self._said.call(("step", self._number), _call(piece, self._said.note))
+        elif name == "CodeCalls":
+            self._in_code = piece
         elif name == "ToolOutput":
             self._told[piece.id] = {
                 "role": "tool",
@@ -179,11 +282,29 @@ class Pieces:
             reply = pieces.field(choice, "message")
             answer["reasoning"] = thought or (pieces.field(reply, "reasoning_content") if reply else "") or ""
             answer["model"], answer["finish"] = pieces.field(raw, "model"), pieces.field(choice, "finish_reason")
+        results = self._results(step, answer["calls"])
+        if any(call["name"] == "python_interpreter" for call in answer["calls"]):
+            results = [*self._called_in_code(answer["calls"]), *results]
         self._said.one(answer)
-        self._said.append(self._results(step, answer["calls"]))
+        self._said.append(results)
         self._answered = self._answered or bool(pieces.field(step, "is_final_answer"))
         self._number += 1
         self._told = {}
+
+    def _called_in_code(self, calls: list[Call]) -> list[Message]:
+        """Add the calls in the code of a step to `calls`, and give their results."""
+        in_code, self._in_code = self._in_code, None
+        results: list[Message] = []
+        if in_code is None:
+            self._said.note("unread_calls", _CODE)
+            return results
+        note, prefix = self._said.note, str(calls[0].get("id")) + _IN_CODE
+        for number, (name, arguments, result, failed) in enumerate(in_code.calls):
+            call = pieces.call_of({"id": prefix + str(number), "name": name, "arguments": arguments}, note)
+            calls.append(call)
+            text = pieces.text_of(result, note)
+            results.append({"role": "tool", "call_id": call["id"], "name": name, "text": text, "error": failed})
+        return results
 
     def _results(self, step: Any, calls: list[Call]) -> list[Message]:
         """Results of a step's calls that were not told as they came."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import SimpleNamespace
 
 from smolagents import CodeAgent, Model, ToolCallingAgent, tool
@@ -114,6 +115,50 @@ agent = ToolCallingAgent([find, bad], Scripted(), verbosity_level=0)
 streaming = ToolCallingAgent([find, bad], Streaming(), verbosity_level=0, stream_outputs=True)
 coding = CodeAgent([find, bad], Coding(), verbosity_level=0)
 coding_streamed = CodeAgent([find, bad], Coding(), verbosity_level=0, stream_outputs=True)
+
+
+class Deep(Streaming):
+    def answer(self, number):
+        code = (
+            "find('hats')\ntwice('caps')\nfind({'q': 'ties'})",
+            "final_answer('done')",
+        )[min(number, 1)]
+        return ChatMessage("assistant", f"<code>\n{code}\n</code>", token_usage=TokenUsage(1, 1))
+
+
+class Managing(Streaming):
+    def answer(self, number):
+        code = ("helper('socks')", "final_answer('done')")[min(number, 1)]
+        return ChatMessage("assistant", f"<code>\n{code}\n</code>", token_usage=TokenUsage(1, 1))
+
+
+class Echo(Model):
+    """Answers a later turn with the names of the calls that it was told."""
+
+    def generate(self, messages, **options):
+        told = str([m.content for m in messages[1:]])
+        if "and now?" in told:
+            names = " ".join(re.findall(r"name\W+(\w+)", told))
+            code = f"final_answer({names!r})"
+        else:
+            code = "final_answer('done')" if "Observation" in told else "print(find('socks'))"
+        return ChatMessage("assistant", f"<code>\n{code}\n</code>", token_usage=TokenUsage(1, 1))
+
+
+@tool
+def twice(q: str) -> str:
+    """Finds twice.
+
+    Args:
+        q: What.
+    """
+    return find(q) + find(q=q)
+
+
+helper = ToolCallingAgent([find, bad], Scripted(), verbosity_level=0, name="helper", description="Finds.")
+coding_deep = CodeAgent([find, twice], Deep(), verbosity_level=0)
+coding_echo = CodeAgent([find], Echo(), verbosity_level=0)
+coding_manager = CodeAgent([], Managing(), verbosity_level=0, managed_agents=[helper])
 at_once = ToolCallingAgent([find, bad], AtOnce(), verbosity_level=0, max_steps=1)
 wordy = ToolCallingAgent([find], Wordy(), verbosity_level=0, max_steps=2, stream_outputs=True)
 
@@ -125,6 +170,11 @@ def result(prompt):
 def memory(prompt):
     agent.run(prompt)
     return agent.memory
+
+
+def code_memory(prompt):
+    coding.run(prompt)
+    return coding.memory
 
 
 def streamed(prompt):

@@ -9,7 +9,7 @@ import pytest
 from found_agents import assert_object_is_found
 from framework_runs import BAD, FIND, LATER, assert_not_continued, calls_of, named_apart, played_by, unseen_of
 
-from agenteval_tui.transcripts.model import Note, Usage
+from agenteval_tui.transcripts.model import Message, Note, Usage
 from tests.agents.conftest import Run
 
 FOLDER = Path(__file__).parent
@@ -31,7 +31,10 @@ def smolagents() -> Any:
     return played_by(
         FOLDER.name,
         "smolagents",
-        (*SMOLAGENTS, *CODING, *SMOLAGENTS_ALONE, "at_once", "steps_of_several", "wordy"),
+        (
+            *(*SMOLAGENTS, *CODING, *SMOLAGENTS_ALONE, "at_once", "steps_of_several", "wordy"),
+            *("coding_deep", "coding_manager", "code_memory"),
+        ),
         folder=FOLDER,
     )
 
@@ -58,16 +61,38 @@ class TestSmolagents:
     @pytest.mark.parametrize("name", CODING)
     def test_agents_that_write_code(self, smolagents: Any, name: str) -> None:
         transcript = smolagents[0][name].transcript
+        assert transcript.notes == ()
         assert [(c.name, c.status) for c in transcript.tool_calls] == [
             ("python_interpreter", "ok"),
+            ("find", "ok"),
             ("python_interpreter", "error"),
+            ("bad", "error"),
             ("python_interpreter", "ok"),
         ]
-        assert transcript.tool_calls[0].arguments == "print(find(q='socks'))"
-        assert '["socks"]' in transcript.tool_calls[0].result
+        code, find, _, bad, _ = transcript.tool_calls
+        assert code.arguments == "print(find(q='socks'))"
+        assert '["socks"]' in code.result
+        assert (find.arguments, find.result) == ({"q": "socks"}, '["socks"]')
+        assert (bad.arguments, bad.result) == ({"x": 1}, "no such x")
         assert transcript.messages[1].content.startswith("Thought: let me see\n<code>")
         assert transcript.final_output == "3 pairs"
         assert transcript.usage == Usage(30, 6)
+
+    def test_what_code_calls_is_called_once_however_it_passes_arguments(self, smolagents: Any) -> None:
+        """A tool or an agent that is called calls others by itself: these are not the code's."""
+        played, _ = smolagents
+        assert played["coding_deep"].transcript.notes == ()
+        assert [(c.name, c.arguments, c.result) for c in played["coding_deep"].transcript.tool_calls][1:4] == [
+            ("find", {"q": "hats"}, '["hats"]'),
+            ("twice", {"q": "caps"}, '["caps"]["caps"]'),
+            ("find", {"q": "ties"}, '["ties"]'),
+        ]
+        assert [c.name for c in played["coding_manager"].transcript.tool_calls] == [
+            *("python_interpreter", "helper", "python_interpreter"),
+        ]
+
+    def test_calls_in_code_that_were_not_seen_are_not_known(self, smolagents: Any) -> None:
+        assert unseen_of(smolagents[0], "code_memory") == [["unread_calls"]]
 
     def test_the_answer_after_the_last_allowed_step_is_counted(self, smolagents: Any) -> None:
         """However many pieces were streamed before it."""
@@ -115,3 +140,13 @@ async def test_input_output_and_context(
 ) -> None:
     ran = await run_agent(named_apart(tmp_path, FOLDER.name, name, FOLDER, **more))
     assert answer in ran.transcript.final_output, ran.events[-1]
+
+
+async def test_a_later_turn_has_the_code_as_the_only_call(run_agent: Run, tmp_path: Path) -> None:
+    """As the agent itself remembers it."""
+    agent = named_apart(tmp_path, FOLDER.name, "coding_echo", FOLDER)
+    first = (await run_agent(agent)).transcript
+    assert [call.name for call in first.tool_calls] == ["python_interpreter", "find", "python_interpreter"]
+    messages = (*first.messages, Message("user", "and now?"))
+    remembered = (await run_agent(agent, messages=messages, tool_calls=first.tool_calls, turn=2)).transcript
+    assert remembered.final_output == "python_interpreter python_interpreter"
