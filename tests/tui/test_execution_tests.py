@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.history.records import ExecutionRow, RunRow
-from agenteval_tui.tui.presenters.execution_tests import MOST_RUNS, UNLIKE, outcomes_of_tests, test_lines
-from agenteval_tui.tui.presenters.history_rows import ExecutionRows
+from agenteval_tui.tui.presenters.history_rows import MOST_RUNS, UNLIKE, ExecutionRows, outcomes_of_tests, test_lines
 from agenteval_tui.tui.screens.history.controller import EXECUTIONS_KEPT, HistoryController
 from agenteval_tui.tui.styled_text import plain, width_of
 

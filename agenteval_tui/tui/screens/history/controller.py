@@ -19,14 +19,18 @@ from agenteval_tui.history.scope import several_projects
 from agenteval_tui.history.search import HistoryQuery
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.analysis_context import Session
-from agenteval_tui.tui.presenters.execution_tests import (
+from agenteval_tui.tui.presenters.history_rows import (
     MOST_RUNS,
+    PAGE,
+    ExecutionRows,
+    RunRows,
     TestOutcome,
+    execution_summary,
+    execution_version,
     outcomes_of_tests,
     spent_text,
     test_lines,
 )
-from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, RunRows, execution_summary, execution_version
 from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.styled_text import Cell, Line, indented, nothing_here, paragraph
 

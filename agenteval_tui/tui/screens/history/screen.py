@@ -25,8 +25,7 @@ from agenteval_tui.history.scope import in_scope
 from agenteval_tui.runs.client import live_executions
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.tui.actions import bindings, named_keys
-from agenteval_tui.tui.presenters.execution_tests import TestOutcome
-from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows
+from agenteval_tui.tui.presenters.history_rows import PAGE, ExecutionRows, TestOutcome
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.baseline_dialogs import ask_to_clear, ask_to_set_baseline
