@@ -35,7 +35,7 @@ _SHEETS = {
     "fork": "fork:ForkScreen",
     "help": "help:help_of",
     "import": "import_export_dialogs:ImportScreen",
-    "make_test": "make_test:MakeTestScreen",
+    "make_test": "new_test:MakeTestScreen",
     "new_suite": "new_test:NewSuiteScreen",
     "new_test": "new_test:NewTestScreen",
     "notices": "notification_log:NotificationLogScreen",

@@ -25,7 +25,7 @@ from agenteval_tui.tui.command_providers import listed_places
 from agenteval_tui.tui.screens.agents import AgentsScreen
 from agenteval_tui.tui.screens.agents_controller import AgentRows
 from agenteval_tui.tui.screens.history.screen import HistoryScreen
-from agenteval_tui.tui.screens.make_test import MakeTestScreen
+from agenteval_tui.tui.screens.new_test import MakeTestScreen
 from agenteval_tui.tui.screens.plan import PlanScreen, ResumeScreen
 from agenteval_tui.tui.screens.run import controller
 from agenteval_tui.tui.screens.run.controller import ALL, Watching

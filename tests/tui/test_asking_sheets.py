@@ -12,7 +12,7 @@ from test_writing_once import Held
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.screens.inspect.screen import InspectScreen
-from agenteval_tui.tui.screens.make_test import MakeTestScreen
+from agenteval_tui.tui.screens.new_test import MakeTestScreen
 
 pytestmark = pytest.mark.xdist_group("sheets")
 

@@ -45,7 +45,7 @@ SHOWN = {
         "agents.AgentsScreen",
         "screen.EditorScreen",
         "screen.HistoryScreen",
-        "make_test.MakeTestScreen",
+        "new_test.MakeTestScreen",
         "new_test.NewSuiteScreen",
         "new_test.NewTestScreen",
         "new_test.TagsScreen",
