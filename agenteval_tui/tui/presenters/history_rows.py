@@ -6,7 +6,7 @@ from __future__ import annotations
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -59,12 +59,7 @@ _AGENT = 12  # cells of the agents of an execution, where there is little room
 _PASSED, _ERROR, _RATE, _TOOK = 9, 6, 7, 10  # cells of an execution's figures
 
 
-class _Numbered(Protocol):
-    @property
-    def rowid(self) -> int: ...
-
-
-Row = TypeVar("Row", bound=_Numbered)
+Row = TypeVar("Row", ExecutionRow, RunRow)
 
 
 class PagedRows(Generic[Row]):
