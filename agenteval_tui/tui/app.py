@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
     from agenteval_tui.tui.recordings import RecordingLauncher
 
-SERVER_SECONDS = 5.0
-TERMINAL_SECONDS = 1.0
+SERVER_SECONDS = 5.0  # how often the app in a browser looks whether its server is still there: nothing tells it
+TERMINAL_SECONDS = 1.0  # and the app in a terminal whether that is: some go without a SIGHUP
 NOTE_EDGES = 3  # cells of a line that a note does not write in
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
 

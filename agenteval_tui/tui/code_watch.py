@@ -17,7 +17,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.change.model import WatchEvent
 
 _LONGEST = 64_000_000  # bytes of an event
-_END_S = 5.0
+_END_S = 5.0  # so long may the process take to end by itself before it is killed
 
 
 _event_of = Decoder(WatchEvent).decode  # a save with 2,000 runs is 1 MB: 8 ms by way of dicts, in the loop of the keys

@@ -20,7 +20,7 @@ from agenteval_tui.core.private_files import make_private, read_small
 VERSION = 1
 WRITE_AFTER_S = 0.5
 """How long after an edit its draft is written."""
-MOST = 200
+MOST = 200  # drafts that are kept; the oldest go
 LARGEST = 32 << 20  # bytes of one, as of a suite
 """How many are kept; the oldest go first."""
 

@@ -26,7 +26,7 @@ from agenteval_tui.tui.terminal.terminal_app import TerminalApp
 from agenteval_tui.tui.workers import call_after, start_worker
 
 TMUX_S = 2.0  # so long may tmux take
-_DAY_S = 86_400.0
+_DAY_S = 86_400.0  # after which a file that a program was started on is removed
 _ENDINGS = {
     "image/png": ".png",
     "image/jpeg": ".jpg",

@@ -37,13 +37,13 @@ PATIENCE_S = 0.5
 not count: the app must also have been idle for the last `IDLE_LOOKS` looks."""
 LONGEST_S = 5.0
 """The longest wait if the app is never idle."""
-LOOK_S = 0.05
+LOOK_S = 0.05  # between two looks whether the app is idle
 LATE_S, BUSY_S = 0.01, 0.001
 """The app was busy if a look comes later than this, or if it used more processor time than this since the last look."""
 IDLE_LOOKS = 2
 ANSWER_S = 2.0
 """The longest wait for an answer."""
-ANSWER_LOOK_S = 0.005
+ANSWER_LOOK_S = 0.005  # short: a key that waits for the answer waits as long
 _QUEUED = (events.Key, events.Paste, events.MouseEvent)
 _WAITED_FOR = (events.Key, events.Paste, events.MouseUp)
 _MAY_WAIT = (events.Key, events.Paste, events.MouseDown, events.MouseUp)

@@ -22,7 +22,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import GUTTER, VirtualList
 
 LETTERS = "asdfghjklqwertyuiopzxcvbnm"
-MOST = len(LETTERS) ** 2
+MOST = len(LETTERS) ** 2  # labels have two letters at most
 TABS = "tabs"  # the id of a line whose words name panes: a click on one shows its pane
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from agenteval_tui.runs.live_registry import Live
     from agenteval_tui.views.failure import Miss
 
-COUNT_SECONDS = 2.0
+COUNT_SECONDS = 2.0  # between two counts, while some run: each reads the folder of live executions
 VALUE = 30  # characters of an expected or an actual value in a note
 BAD = ("failed", "error")
 

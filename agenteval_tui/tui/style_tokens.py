@@ -21,7 +21,7 @@ _ATTRIBUTES = {"bold", "italic", "underline", "strike", "reverse", "dim"}
 _NO_COLOURS = frozenset({"", "text"})
 _PALE_ON_COLOURS = {number: f"color({number + 8})" for number in range(1, 7)} | {8: "color(7)"}
 """The colours of a 16-colour terminal that are illegible on other colours, each with its replacement."""
-MOST_LAID = 1_000
+MOST_LAID = 1_000  # styles on styles that are kept; a theme and its texts have some hundreds
 TINT = 0.22  # the share of the accent in the title line of the focused pane
 
 

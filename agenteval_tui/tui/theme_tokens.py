@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from textual.color import Color
 
-TEXT_CONTRAST = 4.5
-RULE_CONTRAST = 1.8
+TEXT_CONTRAST = 4.5  # the least that WCAG 2 (AA) asks of text
+RULE_CONTRAST = 1.8  # of lines, which are seen and not read
 APART = 0.045
 """The smallest distance between two outcomes in OKLab, where the distance between black and white is 1."""
 

@@ -11,7 +11,7 @@ from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.grading.relax.suggest import Relaxation
 from agenteval_tui.grading.spec import CriterionSpec
 
-PRELOAD_SECONDS = 0.02
+PRELOAD_SECONDS = 0.02  # of a slice: as long may a verdict wait that is typed for
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from textual.worker import Worker
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.terminal.mounting import is_there
 
-_LONGEST_FRAME_S = 1.0
-_REPAINT_S = 0.2
+_LONGEST_FRAME_S = 1.0  # the work is not put off longer, should no picture be painted
+_REPAINT_S = 0.2  # between two pictures while work goes on
 
 
 def start_worker(

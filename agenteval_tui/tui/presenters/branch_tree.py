@@ -33,7 +33,7 @@ _LEAST = 3  # steps in a row without a branch that are worth a fold
 _DEEPEST = 12  # levels that are indented
 _LISTED = 200  # runs that the details name
 _LONGEST = 400  # characters of a step on its row
-_DETAIL_ROWS = 60
+_DETAIL_ROWS = 60  # of each part of the details: a text may be megabytes, and all lines are laid out
 
 _BRANCH = ("├ ", "└ ", "│ ") if UNICODE else ("|-", "`-", "| ")
 

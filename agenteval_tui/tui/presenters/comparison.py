@@ -36,11 +36,11 @@ from agenteval_tui.views.comparison import (
 from agenteval_tui.views.model import View
 
 _FIGURE = 7  # cells of a figure: `12/12`
-_WHO = 12
+_WHO = 12  # cells of who changed it, and its head `changed by`
 _LEAST_NAME = 12
 _LEAST_DIVERGENCE = 30
 _WITH_DIVERGENCE = 92  # cells from which the first divergence, and the difference in points, are in the row
-_TWO_COLUMNS = 100
+_TWO_COLUMNS = 100  # cells from which the criteria stand beside the test
 
 
 class CompareRow(Struct, frozen=True):

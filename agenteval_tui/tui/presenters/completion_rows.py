@@ -9,8 +9,8 @@ from agenteval_tui.tui.styled_text import Line, cell_len, fit, fit_text, left, p
 from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.hover import Hover
 
-MOST_ROWS = 8
-WIDEST = 64
+MOST_ROWS = 8  # of the list, which lies over the config
+WIDEST = 64  # cells of the list, and of the documentation beside it
 _KINDS = {
     "property": "name",
     "value": "value",

@@ -47,7 +47,7 @@ EXPECTED, GOT, NEAREST, NOTHING = "expected", "got", "nearest", "nothing"
 ROWS = 6
 """Rows of a text that are shown; of one that has more, those around the place that differs."""
 _AROUND = 1  # rows on each side of the one that differs: both texts are in view together
-_LABEL = 10
+_LABEL = 10  # cells of `expected`, `nearest` and `got`
 _GAP = 3
 _LEAST = 16  # cells of text beside the names; with fewer, names and labels are above it
 
@@ -146,7 +146,7 @@ def _caret(column: int, note: str, width: int) -> Sequence[Line]:
     return [((" " * column + "^", "failed"),), *paragraph(note, width, "failed")]
 
 
-TOOL_LINES = 400
+TOOL_LINES = 400  # of the calls that a tool criterion looked at: all are laid out
 FIRST_CONDITIONS = 200
 """Conditions of a metric that are laid out at once: thousands take a tenth of a second."""
 LEAST_NAME = 10  # cells, in fewer of which a name would be a word or less in each line

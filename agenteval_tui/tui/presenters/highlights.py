@@ -62,7 +62,7 @@ def marks_of(results: Iterable[CriterionResult]) -> tuple[Mark, ...]:
     return tuple(marks.values())
 
 
-VALUE_LINES = 40
+VALUE_LINES = 40  # of an expected or an actual value
 
 Piece = tuple[int, int, MarkKind]
 

@@ -44,8 +44,8 @@ from agenteval_tui.tui.styled_text import (
 from agenteval_tui.views.execution import scheduler_text, took_ms, version_words
 from agenteval_tui.views.failure import MOST_TESTS, Failure, failures
 
-PAGE = 100
-PAGES_KEPT = 30
+PAGE = 100  # rows that are read together: more than a screen shows, and few enough to come at once
+PAGES_KEPT = 30  # of millions of rows no more stay in memory
 DRAWN_KEPT = 500  # lines
 BASELINE = "⌂" if UNICODE else "B"
 LABEL = "✎" if UNICODE else "L"

@@ -16,8 +16,8 @@ from agenteval_tui.views.gates import gate_text
 RETRIED = ("↻" if UNICODE else "r", "error")
 CACHED = ("=", "dim")
 _QUEUED = ("queued", False, False)
-LEAST_CELLS = 6
-LEAST_NAME = 10
+LEAST_CELLS = 6  # signs of runs beside the sums of a row, however narrow it is
+LEAST_NAME = 10  # cells of a test beside its variation
 _RATE = 17  # cells of that
 _GATE = 15  # cells of the gate of a row
 WIDE = 80  # cells from which a row says how many of its runs passed

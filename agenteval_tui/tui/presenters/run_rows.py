@@ -20,7 +20,7 @@ from agenteval_tui.tui.styled_text import Cell, Line, fit, fold, width_of
 from agenteval_tui.views.execution import tools_raised_sentence
 from agenteval_tui.views.gates import gate_text
 
-ROOMY = 100
+ROOMY = 100  # columns from which glyphs have words beside them, and the rate is named
 _SETTLED = ("cancelled", "skipped", "needs_review")
 
 

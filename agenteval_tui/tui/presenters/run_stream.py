@@ -21,8 +21,8 @@ from agenteval_tui.views.execution import around_sentence
 
 _ENDING = "ending"
 """The last part of a stored transcript: why its answer ended."""
-RESULT_LINES = 4
-PROMPT_LINES = 3
+RESULT_LINES = 4  # of a tool result: what streams is followed, Inspect has all of it
+PROMPT_LINES = 3  # of what was asked, which must not push the answer out of view
 _STYLES = {str: "json-string", bool: "json-literal", int: "json-number", float: "json-number"}
 PARTS = 50
 """Parts of a stored transcript that are shown: as many as of one that streams."""

@@ -91,7 +91,7 @@ def _traceback(
     return lines
 
 
-_TIME = 9
+_TIME = 9  # cells of the time of a line
 _SOURCE = 8  # cells of stdout and stderr; a record's logger is longer, and pushes its text
 
 

@@ -13,7 +13,7 @@ Much = str | Line | Callable[[int], Line]
 
 BESIDE_NAME = 6
 """Cells beside the name that how much a pane shows does not have."""
-LEAST_ROOM = 8
+LEAST_ROOM = 8  # cells of how much, however long the name is
 
 
 def pane_title(name: str, much: Much, width: int, active: bool) -> list[Line]:

@@ -54,14 +54,14 @@ def occurrences(text: str, words: str) -> Iterator[list[tuple[int, int]]]:
             break
 
 
-MOST_MATCHES = 10_000
+MOST_MATCHES = 10_000  # of a search: a letter is found in megabytes of text more often than anyone looks
 SLICE_SECONDS = 0.003
 """A search takes so long at once: keys are read between two slices."""
 
 SIGN = 1  # cells at the left edge, for the signs of evidence
 LABEL = 10  # cells of the column with roles
 TIMES = 9  # cells at the right edge, for durations
-_LONGEST_NOTE = 80
+_LONGEST_NOTE = 80  # characters of a note in the text: it is for a word or two
 _NO_STEPS = ("ending", "unseen", "setup", "log", "error", "sight")  # blocks that show no message
 _NARROW = 46  # below: roles are above their text
 _ROOMY = 64  # from here: durations have a column of their own

@@ -29,7 +29,7 @@ through the transcript."""
 
 # Rows that a long block shows before someone unfolds it. None: as many as it has.
 _FOLDED: dict[str, int | None] = {"result": 8, "system": 6, "reasoning": 8, "call": 24, "log": 8, "raw": 400}
-FOLDED_BY_HAND = 2
+FOLDED_BY_HAND = 2  # rows of a block: with all folded, many fit on a screen
 SIMULATED = "sim. user"
 """The label of what a simulated user wrote."""
 _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line

@@ -24,7 +24,7 @@ from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
 from agenteval_tui.tui.workers import start_worker
 
-QUIET_SECONDS = 0.15
+QUIET_SECONDS = 0.15  # typing pauses so long before the file is read for the preview
 MOST_ROWS = 12  # of the preview
 
 

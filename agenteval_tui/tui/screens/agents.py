@@ -34,7 +34,7 @@ from agenteval_tui.tui.widgets.transcript_view import TranscriptView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
-REPAINT_SECONDS = 0.1
+REPAINT_SECONDS = 0.1  # an answer may stream faster than anyone reads
 MOST_NAME = 30  # cells before the message line
 
 

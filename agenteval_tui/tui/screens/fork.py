@@ -31,7 +31,7 @@ from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.fork import gone_tools_text, price_text
 from agenteval_tui.views.fork_origin import agent_label
 
-QUIET_SECONDS = 0.15
+QUIET_SECONDS = 0.15  # typing pauses so long before the fork is priced
 READ_FIRST = "Read the price first, then press {fork.start} again."
 _WORDS = {
     "tool_result": "the tool's result",

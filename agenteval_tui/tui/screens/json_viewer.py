@@ -21,9 +21,9 @@ from agenteval_tui.tui.widgets.blocks_view import BlocksView
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 
-LABEL = 7
-_NARROW = 46
-FOLDED = 40
+LABEL = 7  # cells of the names of parts: `[1234]`
+_NARROW = 46  # cells, below which the name of a part is above it
+FOLDED = 40  # rows of a part that is longer
 
 
 class JsonDocument(BlockColumn):

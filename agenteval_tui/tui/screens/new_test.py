@@ -137,7 +137,7 @@ class TagsScreen(FormSheet["tuple[list[str], list[str]] | None"]):
         self.dismiss((add, remove) if add or remove else None)
 
 
-NAME = 60
+NAME = 60  # characters of the question that the name is made of
 
 
 class MakeTestScreen(FormSheet["tuple[str, str] | None"]):

@@ -22,7 +22,7 @@ from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 Flip = tuple[str, str, int, str, str, str]
 """Run id, test, repetition, why it failed, outcome now, outcome with the edit."""
 
-LISTED = 500
+LISTED = 500  # all of thousands are read from the history, and nobody reads them all
 
 
 class VerdictChangesScreen(Sheet[str]):

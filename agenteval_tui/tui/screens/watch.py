@@ -21,7 +21,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import call_after, start_worker
 
-_GATHER_S = 0.1
+_GATHER_S = 0.1  # thousands of runs may be checked at once: a picture shows what came in so long
 
 
 class WatchScreen(FrameScreen):

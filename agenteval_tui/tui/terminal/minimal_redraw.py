@@ -45,7 +45,7 @@ _ERASING = ("alacritty", "foot", "ghostty", "konsole", "rxvt-unicode", "st-", "t
 ERASES = "TMUX" in os.environ or os.environ.get("TERM", "").startswith(_ERASING)
 """Whether erased cells take the background that is set: those that call themselves so do. GNU screen's do not."""
 MOST_WAITING = 6  # pieces of writing that wait for the terminal; a picture is three
-PATIENCE_S = 0.03
+PATIENCE_S = 0.03  # until it is tried again to write a picture that waits
 
 
 class Ready(CompositorUpdate):

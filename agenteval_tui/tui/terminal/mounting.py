@@ -24,7 +24,7 @@ W = TypeVar("W", bound=Widget)
 
 DISPATCHES = has("textual.message_pump:MessagePump._dispatch_message", "self message")
 """Is a widget told everything through a method that can be replaced?"""
-LOOK_S = 0.01
+LOOK_S = 0.01  # between two looks at a widget that comes: Textual has no event for it
 
 _OF_ITS_LIFE = (
     events.Compose,

@@ -13,7 +13,7 @@ ON_ITS_WAY = 2_000
 """Bytes: with more, pictures wait for the answer."""
 PATIENCE_S = 1.0
 """How long to wait for an answer, until answers have taken longer."""
-MOST_PATIENCE_S = 12.0
+MOST_PATIENCE_S = 12.0  # however slow answers are: one that was lost must not stop the picture for long
 SLOW_S = 0.25
 """A line on which `SLOW_ANSWERS` answers after each other took longer is slow; one that came sooner ends that."""
 SLOW_ANSWERS = 3

@@ -49,7 +49,7 @@ from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import is_busy
 
-EXECUTIONS = 200
+EXECUTIONS = 200  # to choose from: older ones are chosen in History
 WIDE = 180  # columns from which a change is shown in full beside the list
 CHOOSE_SIDES = "Press {compare.left} to choose the left side, or {compare.right} to choose the right one."
 OTHER_SIDES = "press {compare.left} to choose another left side, or {compare.right} another right one"

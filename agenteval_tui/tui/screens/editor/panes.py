@@ -49,7 +49,7 @@ from agenteval_tui.tui.widgets.titled_pane import TitledPane
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
 from agenteval_tui.tui.workers import start_worker
 
-MOST_ROWS = 8
+MOST_ROWS = 8  # of a field that grows with its text: those below must stay in view
 PROMPT_ROWS = 5
 CATEGORIES = (("", "none"), ("happy_path", "happy path"), ("edge_case", "edge case"), ("negative", "negative"))
 SEVERITIES = (("error", "error: fails the test"), ("warning", "warning"), ("info", "info"))

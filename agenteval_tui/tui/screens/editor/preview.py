@@ -14,7 +14,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.tui.screens.editor.document import SuiteDocument
 from agenteval_tui.tui.workbench_worker import WorkbenchWorker
 
-DRAW_SECONDS = 0.05
+DRAW_SECONDS = 0.05  # between two pictures while runs are judged
 
 
 class CriterionPreview:

@@ -35,7 +35,7 @@ from agenteval_tui.tui.state import flag, text
 from agenteval_tui.tui.styled_text import Cell, Line, indented, nothing_here, paragraph
 
 LEAST_TESTS = 6  # rows below the list that are worth having
-EXECUTIONS_KEPT = 50
+EXECUTIONS_KEPT = 50  # whose tests stay in memory: the cursor comes back to those near it
 AROUND = 250  # runs before and behind the opened one that next and previous go through
 KEPT_FOR = {
     "baseline": "are a baseline, which is cleared too",

@@ -44,7 +44,7 @@ from agenteval_tui.tui.workers import call_after, start_worker
 from agenteval_tui.views.label import agreement_text
 
 DRAW_SECONDS = 0.05
-PAINT_SECONDS = 0.5
+PAINT_SECONDS = 0.5  # the longest wait for the picture of a keystroke, should it never be painted
 LONGEST = 400
 """Characters of a text that a criterion may want: a whole answer is not a criterion."""
 

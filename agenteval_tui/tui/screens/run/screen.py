@@ -38,7 +38,7 @@ from agenteval_tui.views.failure import Failure, clearest_of
 # Ten repaints a second are enough to read by, and half of what a slow line may get (page 7).
 REPAINT_SECONDS = 0.1
 CANCEL_SECONDS = 4.0  # so long does the second key that cancels count
-LEAST_ROWS = 4
+LEAST_ROWS = 4  # of the runs on a narrow screen, where the transcript is below them
 
 
 class RunScreen(FrameScreen):
