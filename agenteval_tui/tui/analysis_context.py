@@ -165,6 +165,7 @@ class Session:
         try:
             stat = path.stat()
         except OSError:
+            # Gone again, or not to be looked at: then the message about it is news.
             return
         self._own[path.resolve()] = (stat.st_mtime_ns, stat.st_size)
 

@@ -319,6 +319,7 @@ class AgentevalApp(TerminalApp):
         else:
             self.go(first_screen(self.state.screen, self.start.screen))
         if not self.is_headless:
+            # Behind the first frame, which would share the processor with the imports.
             self.call_after_refresh(start_worker, self, self._import_ahead, group="ahead")
 
     async def _import_ahead(self) -> None:

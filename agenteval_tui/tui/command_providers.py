@@ -78,6 +78,7 @@ def runs_named(session: Session, words: str) -> list[PlaceEntry]:
         try:
             entries.append(replace(_run(store.run(words), at), score=BY_ID))
         except AgentevalError:
+            # No run has this id: it may be an execution, or a word.
             pass
         try:
             row = store.execution(words)

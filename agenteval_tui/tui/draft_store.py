@@ -92,6 +92,7 @@ class Drafts:
         try:
             self._path(kind, suite, test, part).unlink(missing_ok=True)
         except OSError:
+            # It stays, and is offered once more: a person decides about it then.
             return
 
     def find(self, kind: str, suite: str, test: str, part: str = "") -> StoredDraft | None:
@@ -126,5 +127,6 @@ def _read(path: Path) -> StoredDraft | None:
         if not all(isinstance(text, str) for text in (kind, suite, test, part)):
             return None
         return StoredDraft(kind, suite, test, part, int(data["when_ms"]), data["data"])
+    # A damaged draft is none: the test is in the suite's file.
     except (AgentevalError, ValueError, TypeError, KeyError, RecursionError):
         return None

@@ -181,6 +181,7 @@ class ExecutionLauncher:
     ) -> T | _Refusal:
         """Start it, in a thread; or what is to be asked first. `answer` ("once", "trust") is about these `needs`: where
         something else would run by now, that is asked about."""
+        # Without trust at first, whatever was answered: only a refusal says what would run by now.
         try:
             return self._noted(start(False))
         except NotTrustedError as error:

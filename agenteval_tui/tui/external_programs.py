@@ -113,6 +113,7 @@ class ExternalPrograms:
                 self._app.keep_clipboard(text, clipboard_sequence(text, "terminal"))
                 say(said_of_copy("terminal"))
 
+        # Not exclusive: the copy before may still wait for tmux.
         start_worker(self._app, copy_in_tmux, group="copy", exclusive=False)
 
     def open_attachment(self, attachment: Attachment) -> None:
@@ -136,6 +137,7 @@ class ExternalPrograms:
                 return
             self._notifier.say(f"Opened: {path}")
 
+        # Not exclusive: several may be opened one after another.
         start_worker(self._app, open_it, group="attachment", exclusive=False)
 
 

@@ -150,6 +150,7 @@ class LiveExecutions:
         try:
             ids = store.run_ids(RunFilter(execution_id=execution, outcomes=BAD))
             run = next(iter(store.run_rows(ids[-1:])), None)
+            # The screens say what is wrong with the history.
             return None if run is None else (run.id, _failure_of(run, first_miss(store.results(run.id))))
         except AgentevalError:
             return None

@@ -111,6 +111,7 @@ def _formatted(item: Mapping[str, Any] | Sequence[Any], texts: Sequence[str]) ->
                 return ""
             try:
                 long = msgspec.json.format(msgspec.json.encode(member), indent=2).decode().replace("\n", "\n  ")
+            # msgspec refuses half a character, which JSON may hold escaped: the result is shown as it came.
             except (ValueError, TypeError, OverflowError, RecursionError, msgspec.MsgspecError):
                 return ""
             text = f"{_encode(str(key))}: {long}" if named else long
@@ -155,5 +156,6 @@ def _unescaped(piece: str) -> str:
     try:
         unescaped = json.loads(f'"{piece}"')
     except ValueError:
+        # The piece begins or ends within an escape.
         return piece
     return str(unescaped)

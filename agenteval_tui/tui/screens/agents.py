@@ -137,6 +137,7 @@ class AgentsScreen(FrameScreen):
     def _close(self, chats: Iterable[Conversation]) -> None:
         for chat in chats:
             self.workers.cancel_group(self, f"chat-{chat.configured.key}")
+            # Not exclusive: each of them is closed, and none ends the closing of another.
             start_worker(self, chat.close, group="close", exclusive=False)
 
     @property

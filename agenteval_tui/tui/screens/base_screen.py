@@ -297,6 +297,7 @@ class FrameScreen(Screen[None]):
                         # Two keys in one entry (`J K`) do one thing each.
                         both = method.split("|")
                         second = word == key and event.x - column >= (len(key) + 1) // 2
+                        # Not exclusive: as with keys, a second click does not end what the first one does.
                         start_worker(
                             self, partial(self.do, both[-1] if second else both[0]), group="click", exclusive=False
                         )

@@ -64,6 +64,7 @@ class CausesScreen(FilteredScreen):
     def on_mount(self) -> None:
         self._composed = True
         self._list.focus()
+        # What it was opened for may have been said before its widgets were there.
         (self._pending or self.reload)()
 
     def on_resize(self, event: Resize) -> None:
@@ -178,6 +179,7 @@ class CausesScreen(FilteredScreen):
             self.query_one("#details", LinesView).show(lambda width: [], keep_place=False)
             return
         example = controller.example_to_read(row)
+        # It is shown already.
         if example is None:
             return
         self._draw()
@@ -191,6 +193,7 @@ class CausesScreen(FilteredScreen):
             if controller.take_example(example, explained_run):
                 self._draw()
 
+        # A run that is gone, or can't be read, leaves the details without an example.
         self.ask(lambda: read_example(store, run, position), then, group="example", failed=lambda _: None)
 
     def _draw(self) -> None:

@@ -64,6 +64,7 @@ def _changed_lines(rows: Sequence[str], width: int) -> list[Line]:
     texts = list(rows)
     gone = [place for place, row in enumerate(rows) if row.startswith("-")]
     new = [place for place, row in enumerate(rows) if row.startswith("+")]
+    # A long line is cut to where it differs from the line that took its place, by their order.
     for old, now in zip(gone, new, strict=False):
         if max(cell_len(rows[old]), cell_len(rows[now])) > width:
             texts[old], texts[now] = _around_difference(rows[old], rows[now])

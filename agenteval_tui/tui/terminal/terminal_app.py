@@ -73,6 +73,7 @@ class CrashReport:
     def write_line(self) -> None:
         """Write the line, when the terminal is as it was: one line, which Textual would fold."""
         if self._line and (stream := sys.__stderr__) is not None:
+            # stderr may be closed: then there is nobody to tell.
             with contextlib.suppress(OSError, ValueError):
                 stream.write(self._line + "\n")
                 stream.flush()

@@ -385,6 +385,7 @@ class ConfigEditor(ExactTextArea):
             event.stop()
             event.prevent_default()
             return
+        # What begins or goes on a name asks for completions, once it is in the text.
         self._typed = event.character is not None and (event.character.isalnum() or event.character in '_"-.')
         if self._popup is not None and self._popup.display and self._popup_key(event.key):
             event.stop()

@@ -88,6 +88,7 @@ class SuiteDocument(Struct, eq=False):
     def undo(self) -> bool:
         """Back by a step. Was there one?"""
         self._step = ""
+        # A step after which nothing changed is none.
         while self._steps:
             before = self._steps.pop()
             if before != self.form:
@@ -105,10 +106,12 @@ class SuiteDocument(Struct, eq=False):
     def restore(self, data: Mapping[str, Any]) -> None:
         """Put a draft's edits into the form, also where the file has changed since: what differs there stays."""
         was, now = _form_from(data.get("base")), _form_from(data.get("form"))
+        # A step of its own: undo takes the draft out again.
         self.step("")
         for key in TEST_FIELDS:
             if now.values.get(key, "") != was.values.get(key, ""):
                 self.form.values[key] = now.values.get(key, "")
+        # Criteria are found by their names: in the file they may have been moved since.
         there = {name: place for place, name in enumerate(_names(self.base.criteria))}
         names = _names(was.criteria)
         if now.criteria == was.criteria:
@@ -125,6 +128,7 @@ class SuiteDocument(Struct, eq=False):
                 old, file = was.criteria[criterion.source].values, self.base.criteria[place].values
                 values = {key: values[key] if values[key] != old[key] else file[key] for key in CRITERION_FIELDS}
             criterion_forms.append(CriterionForm(place, values))
+        # What came into the file since stays.
         others = [place for name, place in there.items() if name not in names]
         criterion_forms += [self.base.criteria[place].copy() for place in others]
         self.form.criteria = criterion_forms
@@ -146,6 +150,7 @@ def carried_on(saved: TestForm, now: TestForm, file: TestForm) -> TestForm:
     form.criteria = []
     for criterion in now.criteria:
         slots = [slot for slot in free if saved.criteria[slot].source == criterion.source]
+        # Of two copies of a criterion, the one that is still as it was saved is that one.
         slot = next((slot for slot in slots if saved.criteria[slot] == criterion), slots[0] if slots else None)
         place = None if slot is None else there.get(names[slot])
         if slot is None or place is None:

@@ -285,6 +285,7 @@ class CriteriaPane(TitledPane[EditorController]):
                 bad[problem.criterion] = "error"
         view = self.criteria
         rows = CriterionRows([criterion.copy() for criterion in doc.form.criteria], bad, doc.changed_criteria())
+        # A list that is set anew is sent anew, and this is called for each letter.
         if rows == view.source and view.cursor == doc.criterion:
             return
         view.set_empty([(("  No criteria. Press {edit.new} to add one.", "dim"),)])
@@ -360,6 +361,7 @@ class CriteriaPane(TitledPane[EditorController]):
     def on_config_editor_changed(self, event: ConfigEditor.Changed) -> None:
         """The config was edited."""
         event.stop()
+        # A message that was on its way when another config was loaded says nothing about that one.
         if event.text == self.config.text and self._controller.edit("config_uxon", event.text, of_criterion=True):
             self.post_message(TestEdited())
 
@@ -468,6 +470,7 @@ class PreviewPane(TitledPane[EditorController]):
             edit = await self._controller.preview.alone.smallest_edit(bench, number, before)
             if edit is None:
                 app.say(NO_EDIT)
+            # The edit is of the text as it was: what was typed meanwhile stays.
             elif config.text == before:
                 config.replace_all(edit.new_text)
                 app.say(f"{edit.title}. Press {{edit.undo}} to undo it.")

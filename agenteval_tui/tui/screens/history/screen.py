@@ -201,6 +201,7 @@ class HistoryScreen(FrameScreen):
 
     def on_resize(self, event: Resize) -> None:
         super().on_resize(event)
+        # The list has its new height only then.
         self.call_after_refresh(self._show_below)
 
     def _show_below(self) -> None:
@@ -245,6 +246,7 @@ class HistoryScreen(FrameScreen):
     def _want(self, page: int) -> None:
         """A row of this page is being painted, and the page is not here."""
         if self.controller.want(page):
+            # Rows are being painted: reading begins when that is done.
             self.call_later(self._read_wanted)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:

@@ -40,6 +40,7 @@ class BranchesController:
         """What reads the repetitions of a run's test: to be called in a thread. `other_scope`: all executions where
         it was one, one where it was all; `other_arguments`: whether arguments count, the other way round too."""
         divergence = self.divergence
+        # None: reading chooses what tells more; a person turns round what was chosen.
         everywhere = with_arguments = None
         if divergence is not None and run in divergence.rows:
             everywhere, with_arguments = (
@@ -95,6 +96,7 @@ class BranchesController:
         representatives = divergence.fork.representatives() if divergence.fork is not None else None
         if representatives is None:
             root = divergence.tree.root
+            # They part nowhere, and ended differently all the same; those that passed come first.
             return (root.runs[-1], root.runs[0]) if root.passed and root.failed else None
         passing, failing = representatives
         own_branch = divergence.fork.branch_of(divergence.run) if divergence.fork is not None else None
@@ -187,6 +189,7 @@ def keys_of(transcript: Transcript, step: int) -> list[BlockKey]:
 def ended_of(store: Store, executions: Sequence[str]) -> list[str]:
     """Which of these executions have ended, or died."""
     running = [execution for execution in executions if store.execution(execution).status == "running"]
+    # A process that was killed could not write that its execution has ended.
     living = {live_execution.execution for live_execution in live_executions()} if running else set()
     return [execution for execution in executions if execution not in running or execution not in living]
 
@@ -203,6 +206,7 @@ def forks_of(store: Store, run: str) -> ForkTree:
     """The forks of a run with the transcripts that stand for their branches."""
     row = _root(store, store.run(run))
     all_forks = stored_forks(store, row, at_work=True)
+    # Those that shrink tried are only counted: they are many, and nobody asked for one of them.
     tried = [branch for branch in all_forks.branches if branch.purpose == "shrink"]
     forks = replace(
         all_forks, branches=ranked(tuple(branch for branch in all_forks.branches if branch.purpose != "shrink"))

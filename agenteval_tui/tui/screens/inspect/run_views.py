@@ -89,6 +89,7 @@ class DifferenceView(BlocksView[DifferenceDocument], can_focus=True):
         if self.cursor < 0:
             return
         document = self.document
+        # Folding joins and splits blocks: a number of a block means another one then.
         pair, anchor = document.blocks[self.cursor].first, document.anchor(self.scroll_offset.y)
         document.fold(self.cursor, folded=not document.is_folded(self.cursor))
         self.cursor = document.block_of(pair)
@@ -338,6 +339,7 @@ class BranchesPane(TitledPane[BranchesController]):
         self.shows_forks = False
         self._controller.show(divergence)
         self._draw_tree()
+        # Where they part nowhere, it stays there.
         self.steps.cursor = 0
         self.query_one("#said", LineBlock).retell()
         self.retitle()

@@ -808,6 +808,7 @@ class InspectScreen(FrameScreen):
             return
         self._say("Stopping …")
         for live in tuple(self._forks.live.values()):
+            # Not exclusive: that would stop only the last of them.
             start_worker(self, partial(stop_execution, live), group="send", exclusive=False)
 
     def on_virtual_list_highlighted(self, event: VirtualList.Highlighted) -> None:
@@ -1285,6 +1286,7 @@ class InspectScreen(FrameScreen):
         bench = self.controller.bench
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._blame_known.wait(), LOOKING_SECONDS)
+        # Another run was opened meanwhile.
         if self.controller.bench is not bench:
             return
         if self._blame_known.is_set():

@@ -79,6 +79,7 @@ class Watching:
                     await asyncio.sleep(0)
                     until = time.monotonic() + SLICE_S
         except AgentevalError:
+            # The process closes its socket behind the last event: then nothing was lost.
             self.lost = self.view.ended is None
             raise
         finally:

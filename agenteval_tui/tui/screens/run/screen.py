@@ -457,6 +457,7 @@ class RunScreen(FrameScreen):
     def _send(self, verb: str, *, run: str = "", number: int = 0) -> None:
         watch = self.controller.watch
         if watch is not None and self.controller.shows_watched:
+            # Not exclusive: each command is sent, also one that follows at once.
             start_worker(self, partial(watch.send, verb, run=run, number=number), group="send", exclusive=False)
 
     def _over(self, *, steered: bool = False) -> bool:
