@@ -271,7 +271,7 @@ class ResumeScreen(FormSheet["PlanOptions | None"]):
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Go on, unless something is wrong."""
         form = self.query_one(Form)
-        plan_options, problems = read_options(form.values(), replace(self._limits), "")
+        plan_options, problems = read_options(form.values(), self._limits, "")
         form.complain(problems)
         if plan_options is not None:
             self.dismiss(plan_options)
