@@ -145,6 +145,7 @@ def _verdict(raw: str) -> str:
 
 def _pretty(raw: str) -> str:
     """JSON laid out, embeddings cut short; anything else as it came."""
+    # A text that looks like a number, or is in quotes, is the reply itself.
     if raw.lstrip()[:1] not in ("{", "["):
         return raw
     try:

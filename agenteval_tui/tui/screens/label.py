@@ -133,6 +133,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
         if self._saving:
             return
         if self._rating is None and self._passed is None:
+            # In a field, the keys for a verdict would be written into it.
             self.set_focus(None)
             passed, failed = (key_of(f"label.{name}", self.agenteval.keymap) for name in ("passed", "failed"))
             fix = f"press {passed} for passed, {failed} for failed, or 1 to 5"

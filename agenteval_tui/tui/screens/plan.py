@@ -219,6 +219,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         if self._planned is not None and self._estimating:
             self._wanted = True
             if self._counting is not None:
+                # The next keys are for what comes then: the run, or an estimate to read first.
                 self.agenteval.keys_wait_for(self._counting)
         else:
             self._start()
@@ -259,6 +260,7 @@ class ResumeScreen(FormSheet["PlanOptions | None"]):
         limits = self._limits
         fields = [Field("concurrency", "concurrency", placeholder="as before", hint="parallel runs")]
         if limits.max_cost is not None:
+            # 15 digits show it as it was typed; 17 show the ends of binary fractions.
             fields.insert(0, Field("max_cost", "max cost $", f"{limits.max_cost:.15g}", hint="in all, judges included"))
         if limits.max_tokens is not None:
             fields.insert(0, Field("max_tokens", "max tokens", str(limits.max_tokens), hint="in all"))

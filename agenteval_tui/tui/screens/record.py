@@ -171,6 +171,7 @@ def _variables(folder: Path) -> list[tuple[str, str]]:
     except AgentevalError as error:
         return [("", error.what)]
     return [
+        # Without the name and password that an address may have.
         (provider.variables[0], one_line(urlsplit(servers[provider.name]).netloc.rpartition("@")[2], 60))
         for provider in PROVIDERS
         if provider.name in servers

@@ -183,6 +183,7 @@ class ReviewScreen(FrameScreen):
         if self.has_class("ended"):
             self.set_class(False, "ended")
             self._focus_pane("transcript")
+        # It was read already, as when the queue is read again: where it was read up to stays.
         if controller.opened is not None and controller.opened.item == item:
             self._draw()
             return

@@ -230,6 +230,7 @@ class WatchScreen(FrameScreen):
         if self._watch is None or self.controller.ended:
             self.agenteval.say("This is not watched any more. Watch it again from the suites.")
             return
+        # The process says only what came of it: until then the screen says that it is busy.
         if command in ("model", "real", "check"):
             self.controller.busy = True
             self._show()
