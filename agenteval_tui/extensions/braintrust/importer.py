@@ -13,7 +13,7 @@ from agenteval_tui.formats.importers.message_formats import as_list, as_object, 
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
 from agenteval_tui.formats.importers.trace_conversation import Kind, Span, conversation_of
 from agenteval_tui.formats.importers.trace_names import with_test_names
-from agenteval_tui.formats.importers.usage_import import leave_out, number
+from agenteval_tui.formats.importers.usage_import import leave_out, number, share
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
@@ -116,8 +116,8 @@ def _scores(scores: Any) -> Iterator[CriterionResult]:
     for name, value in as_object(scores).items():
         figure = number(value)
         if figure is not None:
-            score = figure if 0 <= figure <= 1 else None
-            yield foreign_result(plain_text(name), score=score, source=NAME, reason=f"Braintrust has {figure:g}")
+            reason = f"Braintrust has {figure:g}"
+            yield foreign_result(plain_text(name), score=share(figure), source=NAME, reason=reason)
 
 
 FORMAT = Format(

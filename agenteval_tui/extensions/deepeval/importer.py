@@ -22,7 +22,7 @@ from agenteval_tui.formats.importers.message_formats import (
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.trace_conversation import decoded
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
-from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, share, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.source import Source
@@ -179,11 +179,10 @@ def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
             yield unreadable_result(name, source=NAME, reason=f"the metric broke: {error}"[:_LONGEST])
             continue
         score = number(metric.get("score"))
-        within = score if score is not None and 0 <= score <= 1 else None
         passed = passed if isinstance(passed, bool) else None
         if not reason and score is not None:
             reason = f"score {score:g}, threshold {plain_text(metric.get('threshold'))}"
-        yield foreign_result(name, score=within, passed=passed, source=NAME, reason=reason)
+        yield foreign_result(name, score=share(score), passed=passed, source=NAME, reason=reason)
 
 
 FORMAT = Format(

@@ -27,7 +27,7 @@ from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id,
 from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.traced_requests import as_asked, lived_conversation
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
-from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
+from agenteval_tui.formats.importers.usage_import import moment_ms, number, share, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
@@ -354,8 +354,7 @@ def _feedback(stats: Any) -> tuple[CriterionResult, ...]:
     for key, figures in as_object(stats).items():
         mean = number(value_at(figures, "avg"))
         sentence = "LangSmith gave no figure" if mean is None else f"LangSmith gave {mean:g}"
-        score = mean if mean is not None and 0 <= mean <= 1 else None
-        criterion_results.append(foreign_result(f"{NAME} {key}", score=score, source=NAME, reason=sentence))
+        criterion_results.append(foreign_result(f"{NAME} {key}", score=share(mean), source=NAME, reason=sentence))
     return tuple(criterion_results)
 
 

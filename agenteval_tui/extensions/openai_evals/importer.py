@@ -14,7 +14,7 @@ from agenteval_tui.formats.importers.format import Format, by_value
 from agenteval_tui.formats.importers.message_formats import as_list, is_message, plain_text
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element
 from agenteval_tui.formats.importers.session_log import Session, session_recording
-from agenteval_tui.formats.importers.usage_import import number as figure
+from agenteval_tui.formats.importers.usage_import import number, share
 from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult
@@ -103,10 +103,9 @@ def _take(sample: _Sample, kind: str, data: Mapping[str, Any]) -> None:
         sample.session.error = plain_text(data.get("message")) or plain_text(data)
     else:
         for name, value in data.items():
-            score = figure(value)
+            score = number(value)
             if score is not None and not isinstance(value, str):
-                share = score if 0 <= score <= 1 else None
-                sample.results.append(foreign_result(name, score=share, source=NAME, reason=f"{name} {score:g}"))
+                sample.results.append(foreign_result(name, score=share(score), source=NAME, reason=f"{name} {score:g}"))
 
 
 FORMAT = Format(

@@ -36,7 +36,7 @@ from agenteval_tui.formats.importers.suite_import import (
     checked,
     needs_manual_work,
 )
-from agenteval_tui.formats.importers.usage_import import number
+from agenteval_tui.formats.importers.usage_import import number, share
 from agenteval_tui.formats.stream.small_document import javascript_yaml, read_document
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.suites.templates import is_template, literal, render, template_problems
@@ -324,15 +324,14 @@ class _Adding:
 
     def _add(
         self,
-        one: Mapping[str, Any],
+        written: Mapping[str, Any],
         variables: Mapping[str, Any],
         dataset: Mapping[str, str] | None,
         options: Mapping[str, Any],
     ) -> None:
-        limit = number(one["threshold"] if one.get("threshold") is not None else self._default.get("threshold"))
-        threshold = limit if limit is not None and 0 <= limit <= 1 else None
-        name = plain_text(one.get("description")) or _shown(variables) or f"test {self._number}"
-        criteria = self._criteria(one, options, limit)
+        limit = number(written["threshold"] if written.get("threshold") is not None else self._default.get("threshold"))
+        name = plain_text(written.get("description")) or _shown(variables) or f"test {self._number}"
+        criteria = self._criteria(written, options, limit)
         if not self._prompts:
             self._found.skipped.append(f"{name}: no prompt can be read")
         for index, prompt in enumerate(self._prompts, 1):
@@ -358,7 +357,7 @@ class _Adding:
             test["criteria"] = criteria
             if dataset:
                 test["dataset"] = dict(dataset)
-            if threshold is not None:
+            if (threshold := share(limit)) is not None:
                 test["pass_threshold"] = threshold
             if isinstance(prompt, _Function):
                 self._found.calls.append(PromptCall(test, str(prompt), variables, prefix, suffix))
@@ -366,15 +365,15 @@ class _Adding:
                 self._found.tests.append(test)
 
     def _criteria(
-        self, one: Mapping[str, Any], options: Mapping[str, Any], limit: float | None
+        self, written: Mapping[str, Any], options: Mapping[str, Any], limit: float | None
     ) -> list[dict[str, Any]]:
         inherited = [] if options.get("disableDefaultAsserts") else as_list(self._default.get("assert"))
-        assertions = [self._resolved(each) for each in (*as_list(one.get("assert")), *inherited)]
+        assertions = [self._resolved(each) for each in (*as_list(written.get("assert")), *inherited)]
         change = options.get("transform") or options.get("postprocess")
         if change:
             # What is looked at is not what the agent said, but what a program makes of it.
             assertions = [_changed_before(each, change) for each in assertions]
-        threshold = limit if limit is not None and 0 <= limit <= 1 else None
+        threshold = share(limit)
         judge = options.get("provider")
         if judge:
             assertions = [
@@ -389,7 +388,7 @@ class _Adding:
             threshold=threshold,
             note=self._found.note,
         )
-        scored = one.get("assertScoringFunction") or self._default.get("assertScoringFunction")
+        scored = written.get("assertScoringFunction") or self._default.get("assertScoringFunction")
         if scored:
             for each in criteria:
                 each["severity"] = "info"

@@ -24,7 +24,7 @@ from agenteval_tui.formats.importers.message_formats import (
 )
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, needs_manual_work
-from agenteval_tui.formats.importers.usage_import import number, with_usage
+from agenteval_tui.formats.importers.usage_import import number, share, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
@@ -152,8 +152,7 @@ def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:
             value, reason = _value(entry)
             sentence = f"gave {plain_text(value)}" + (f": {reason}" if reason else "")
             score = None if isinstance(value, str | bool) else number(value)
-            within = score if score is not None and 0 <= score <= 1 else None
-            criterion_result = foreign_result(f"{NAME} {name}", score=within, source=NAME, reason=sentence)
+            criterion_result = foreign_result(f"{NAME} {name}", score=share(score), source=NAME, reason=sentence)
             if kind == "scores" and score is None and not isinstance(value, bool):
                 criterion_result = unreadable_result(
                     f"{NAME} {name}", source=NAME, reason=f"the score can't be read: {sentence}"

@@ -61,6 +61,12 @@ def number(value: Any) -> float | None:
     return figure
 
 
+def share(value: Any) -> float | None:
+    """A number from 0 to 1; None for everything else. A score on another scale does not say what is enough."""
+    parsed = number(value)
+    return parsed if parsed is not None and 0 <= parsed <= 1 else None
+
+
 def moment_ms(value: Any, zone: tzinfo | None = None) -> float | None:
     """Milliseconds since 1970 of an ISO date and time; None when it is none. `zone`: of a time that says none; None:
     that of this machine."""
