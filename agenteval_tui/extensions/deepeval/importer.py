@@ -9,9 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.usage import UsageReader
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target, criteria_of_tools
-from agenteval_tui.formats.importers.format import Format
+from agenteval_tui.formats.importers.format import Format, run_per_element
 from agenteval_tui.formats.importers.message_formats import (
     as_list,
     objects_in,
@@ -19,13 +18,10 @@ from agenteval_tui.formats.importers.message_formats import (
     transcript_of,
     value_at,
 )
-from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
+from agenteval_tui.formats.importers.recording import Recording, as_id
 from agenteval_tui.formats.importers.trace_conversation import decoded
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, share, with_usage
-from agenteval_tui.formats.stream.json_reader import skipped_by
-from agenteval_tui.formats.stream.json_stream import UnreadableFile
-from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import Timing, Transcript
@@ -57,29 +53,8 @@ def can_read(value: Any) -> bool:
     return any(key in value for key in ("metricsScores", "testPassed", "testFailed", "runDuration"))
 
 
-def recordings(source: Source) -> Iterator[Recording | Skipped]:
-    """A run for each test case, with its metrics as foreign verdicts."""
-    reader = source.reader()
-    try:
-        for key in reader.members():
-            if key not in _LISTS:
-                continue
-            for number_of_case, _ in enumerate(reader.elements(), 1):
-                line = reader.line
-                case = reader.bounded()
-                if not isinstance(case, Mapping) or not ("input" in case or "turns" in case):
-                    yield Skipped("no test case: it has neither an `input` nor `turns`", line)
-                    continue
-                try:
-                    yield _recording(case, key, number_of_case)
-                except AgentevalError as error:
-                    yield Skipped(error.what, line)
-    except UnreadableFile as error:
-        yield Skipped(f"from here on the test run can't be read: {error.reason}", reader.line, error.cut_off)
-    yield from skipped_by(reader)
-
-
 def _recording(case: Mapping[str, Any], field: str, number_of_case: int) -> Recording:
+    """The run of a test case, with its metrics as foreign verdicts."""
     name = plain_text(case.get("name")) or f"test case {number_of_case}"
     turns = case.get("turns")
     transcript = transcript_of(_of_turns(turns) if isinstance(turns, list) else _of_case(case))
@@ -190,7 +165,13 @@ FORMAT = Format(
     title="a test run of DeepEval",
     looks_like="JSON with `testCases` and `metricsScores`",
     can_read=can_read,
-    recordings=recordings,
+    recordings=run_per_element(
+        _LISTS,
+        _recording,
+        needs=("input", "turns"),
+        refusal="no test case: it has neither an `input` nor `turns`",
+        document="test run",
+    ),
     page="coming-from/deepeval",
     rank=85,
 )

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target
-from agenteval_tui.formats.importers.format import Format
+from agenteval_tui.formats.importers.format import Format, run_per_element
 from agenteval_tui.formats.importers.message_formats import (
     as_list,
     as_object,
@@ -25,8 +25,6 @@ from agenteval_tui.formats.importers.message_formats import (
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number, share, with_usage
-from agenteval_tui.formats.stream.json_reader import skipped_by
-from agenteval_tui.formats.stream.json_stream import UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
@@ -60,27 +58,10 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
             where=str(source.path),
             fix="write them into a suite: --to NAME.suite.yaml",
         )
-    reader = source.reader()
-    try:
-        for key in reader.members():
-            if key not in ("cases", "failures"):
-                continue
-            for _ in reader.elements():
-                line = reader.line
-                case = reader.bounded()
-                if not isinstance(case, Mapping) or not ("output" in case or "inputs" in case):
-                    yield Skipped("no case: it has neither `inputs` nor an `output`", line)
-                    continue
-                try:
-                    yield _recording(case, key)
-                except AgentevalError as error:
-                    yield Skipped(error.what, line)
-    except UnreadableFile as error:
-        yield Skipped(f"from here on the report can't be read: {error.reason}", reader.line, error.cut_off)
-    yield from skipped_by(reader)
+    yield from _runs(source)
 
 
-def _recording(case: Mapping[str, Any], field: str) -> Recording:
+def _recording(case: Mapping[str, Any], field: str, _: int) -> Recording:
     name, repetition = _named(case)
     inputs, answered = case.get("inputs"), case.get("output")
     transcript = transcript_of([*_messages(inputs, "user"), *_messages(answered, "assistant")])
@@ -112,6 +93,15 @@ def _recording(case: Mapping[str, Any], field: str) -> Recording:
         expected=criteria_of_target(case.get("expected_output")),
         source=((f"{field}[]", case),),
     )
+
+
+_runs = run_per_element(
+    ("cases", "failures"),
+    _recording,
+    needs=("output", "inputs"),
+    refusal="no case: it has neither `inputs` nor an `output`",
+    document="report",
+)
 
 
 def _named(case: Mapping[str, Any]) -> tuple[str, int | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,8 @@ from msgspec import Struct
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.recording import Recording, Skipped, skipped_element, with_unread
 from agenteval_tui.formats.importers.suite_import import FoundTests
-from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement
+from agenteval_tui.formats.stream.json_reader import skipped_by
+from agenteval_tui.formats.stream.json_stream import BrokenElement, JsonElement, UnreadableFile
 from agenteval_tui.formats.stream.source import Source
 
 Recordings = Iterator[Recording | Skipped]
@@ -92,5 +93,43 @@ def run_per_value(
                     yield read(element.value)
                 except AgentevalError as error:
                     yield Skipped(error.what, element.line)
+
+    return runs
+
+
+def run_per_element(
+    keys: Collection[str],
+    read: Callable[[Mapping[str, Any], str, int], Recording],
+    *,
+    needs: Sequence[str],
+    refusal: str,
+    document: str,
+) -> Callable[[Source], Recordings]:
+    """The reader of a format whose runs are the elements of the lists under these keys of one document, which need not
+    fit into memory. `read` gets an element, its key, and its place in the list, from 1.
+
+    `needs`: keys of which an element has one; `refusal` is said of others. `document`: what the file is, in words.
+    """
+
+    def runs(source: Source) -> Recordings:
+        reader = source.reader()
+        try:
+            for key in reader.members():
+                if key not in keys:
+                    continue
+                for place, _ in enumerate(reader.elements(), 1):
+                    line = reader.line  # before the element, which may have many
+                    element = reader.bounded()
+                    if not isinstance(element, Mapping) or not any(need in element for need in needs):
+                        yield Skipped(refusal, line)
+                        continue
+                    try:
+                        yield read(element, key, place)
+                    except AgentevalError as error:
+                        yield Skipped(error.what, line)
+        except UnreadableFile as error:
+            yield Skipped(f"from here on the {document} can't be read: {error.reason}", reader.line, error.cut_off)
+        # Only now is it known what was passed over.
+        yield from skipped_by(reader)
 
     return runs
