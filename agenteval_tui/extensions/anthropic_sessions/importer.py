@@ -34,7 +34,6 @@ class _Session(Session):
     """What was seen of a session, with the times of the model's turns and of tools."""
 
     usage: UsageReader = field(default_factory=UsageReader)
-    finish_reason: str = ""
     turns: dict[str, float] = field(default_factory=dict)  # when a model's unfinished turn started, by its id
     steps: list[Step] = field(default_factory=list)
     used: dict[str, list[float]] = field(default_factory=dict)  # when a tool was called, and when it answered

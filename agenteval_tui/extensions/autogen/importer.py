@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.format import Format, by_value
@@ -86,6 +84,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
 def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) -> Recording | Skipped:
     session = Session(f"conversation-{number}", agent=NAME)
     session.source = [("", about)] if about else [("[]", message) for message in messages]
+    session.finish_reason = plain_text(about.get("stop_reason"))
     session.usage, thought = UsageReader(), ""
     for message in messages:
         if not isinstance(message, Mapping):
@@ -100,11 +99,9 @@ def _run(messages: list[Any], about: Mapping[str, Any], number: int, line: int) 
                 entry, thought = {**entry, "reasoning": thought}, ""
             session.messages.append(entry)
     try:
-        recording = session_recording(session)
+        return session_recording(session)
     except AgentevalError as error:
         return Skipped(error.what, line)
-    stopped = plain_text(about.get("stop_reason"))
-    return replace(recording, transcript=replace(recording.transcript, finish_reason=stopped)) if stopped else recording
 
 
 def _messages(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

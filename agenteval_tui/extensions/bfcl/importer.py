@@ -33,15 +33,15 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     session.usage.add(
         {"input_tokens": _sum(value.get("input_token_count")), "output_tokens": _sum(value.get("output_token_count"))}
     )
+    seconds = _sum(value.get("latency"))
+    session.took_ms = None if seconds is None else seconds * 1000
     recording = session_recording(session)
     if not recording.transcript.tool_calls and _WRITTEN.match(recording.transcript.final_output):
         note = Note("unread_calls", "they are written as a text")
         recording = replace(
             recording, transcript=replace(recording.transcript, notes=(*recording.transcript.notes, note))
         )
-    seconds = _sum(value.get("latency"))
-    timing = replace(recording.transcript.timing, total_ms=None if seconds is None else seconds * 1000)
-    return replace(recording, test_name=session.id, transcript=replace(recording.transcript, timing=timing))
+    return replace(recording, test_name=session.id)
 
 
 def _answers(result: Any) -> Iterator[dict[str, Any]]:

@@ -44,6 +44,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     info = as_object(value.get("info"))
     environment = plain_text(value.get("environment"))
     session = Session(environment, agent=NAME, source=[("", value)])
+    session.finish_reason = plain_text(info.get("exit_status"))
     history = objects_in(value["history"])
     session.messages = [*_messages(history), *_later(history, as_list(value.get("trajectory")))]
     stats = info.get("model_stats")
@@ -53,7 +54,7 @@ def _recording(value: Mapping[str, Any]) -> Recording:
         session.usage.add({**spent, "cost": stats.get("instance_cost")})
     recording = session_recording(session)
     submission = plain_text(info.get("submission"))
-    transcript = replace(recording.transcript, finish_reason=plain_text(info.get("exit_status")))
+    transcript = recording.transcript
     variables = {"submission": submission} if submission else {}
     message = next(
         (message for message in transcript.messages if message.role == "user" and message.name != "demonstration"), None
@@ -62,7 +63,6 @@ def _recording(value: Mapping[str, Any]) -> Recording:
     name = environment or "trajectory"
     return replace(
         recording,
-        transcript=transcript,
         results=tuple(_results(info)),
         variables=variables,
         prompt=prompt,

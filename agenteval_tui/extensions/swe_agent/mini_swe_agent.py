@@ -47,11 +47,14 @@ def trajectory_recording(value: Mapping[str, Any]) -> Recording:
     session.usage = UsageReader()
     for message in listed:
         session.usage.add(value_at(message, "extra", "response", "usage"))
-        _see(session, number(_extra(message).get("timestamp")))
+        seconds = number(_extra(message).get("timestamp"))
+        if seconds is not None and seconds > 0:
+            session.saw_ms(seconds * 1000)
     last = _extra(listed[-1]) if listed else {}
     status = plain_text(info.get("exit_status") or last.get("exit_status"))
     if status and status.lower() not in ("submitted", *_LIMITS):
         session.error = f"{status}: {plain_text(last.get('exception_str'))}".rstrip(": ")
+    session.finish_reason = status
     recording = session_recording(session)
     cost = number(value_at(info, "model_stats", "instance_cost"))
     usage = recording.transcript.usage
@@ -59,18 +62,10 @@ def trajectory_recording(value: Mapping[str, Any]) -> Recording:
     return replace(
         recording,
         test_name=session.id or recording.test_name,
-        transcript=replace(
-            recording.transcript, finish_reason=status, usage=usage if cost is None else replace(usage, cost=cost)
-        ),
+        transcript=replace(recording.transcript, usage=usage if cost is None else replace(usage, cost=cost)),
         results=tuple(_results(status)),
         variables={"submission": submission} if submission else {},
     )
-
-
-def _see(session: Session, seconds: float | None) -> None:
-    if seconds is not None and seconds > 0:
-        session.began = min(session.began or seconds * 1000, seconds * 1000)
-        session.ended = max(session.ended or 0.0, seconds * 1000)
 
 
 def _messages(listed: list[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -42,6 +42,7 @@ class Session(Struct):
     messages: list[dict[str, Any]] = field(default_factory=list)
     usage: UsageReader | None = None
     error: str = ""
+    finish_reason: str = ""
     began: float | None = None
     ended: float | None = None
     took_ms: float | None = None
@@ -53,8 +54,12 @@ class Session(Struct):
     parameters. None: it is not known."""
 
     def saw(self, moment: Any) -> None:
-        """An event happened at this moment (ISO, or a number)."""
-        at = moment_ms(moment)
+        """An event happened at this moment, an ISO date and time."""
+        self.saw_ms(moment_ms(moment))
+
+    def saw_ms(self, at: float | None) -> None:
+        """An event happened at this moment, milliseconds since 1970; None: at one that is not known."""
+        # Logs are not always in order: parallel calls end as they like.
         if at is not None:
             self.began = at if self.began is None else min(self.began, at)
             self.ended = at if self.ended is None else max(self.ended, at)
@@ -74,6 +79,7 @@ def session_recording(session: Session, source: Sequence[tuple[str, Any]] = (), 
         transcript,
         model=transcript.model or session.model,
         timing=replace(transcript.timing, total_ms=total),
+        finish_reason=session.finish_reason or transcript.finish_reason,
         error=RunError.told(session.agent or "session", session.error[:20_000]) if session.error else None,
     )
     if session.usage is not None:
