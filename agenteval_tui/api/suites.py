@@ -55,7 +55,7 @@ class Suite(Shown, Struct, frozen=True, eq=False):
     def view(self) -> View:
         """Its tests, and its problems."""
         rows = [(test.id, test.name, str(len(test.criteria)), ", ".join(test.tags)) for test in self.tests]
-        problems = [line(text((f"{_where(problem)}: {problem.message}", "warn"))) for problem in self.problems]
+        problems = [line(text((f"{problem.where}: {problem.message}", "warn"))) for problem in self.problems]
         return (line(text((self.name, "bold"))), table(("test", "name", "criteria#", "tags"), rows), *problems)
 
 
@@ -104,14 +104,10 @@ def _refuse(suites: Iterable[Suite]) -> None:
     """Raise `AgentevalError` with the errors of all suites that can't be run."""
     errors = [problem for suite in suites for problem in suite.problems if problem.severity == "error"]
     if errors:
-        listed = "\n".join(f"{_where(problem)}: {problem.message}" for problem in errors)
+        listed = "\n".join(f"{problem.where}: {problem.message}" for problem in errors)
         many = f"{len(errors)} errors" if len(errors) > 1 else "an error"
         raise AgentevalError(f"the suites have {many}", fix=f"fix these first:\n{listed}")
 
 
 def _of(problems: Iterable[Problem], suite: LoadedSuite) -> Iterable[Problem]:
     return (problem for problem in problems if problem.file == str(suite.path))
-
-
-def _where(problem: Problem) -> str:
-    return f"{problem.file}:{problem.line}:{problem.column}"

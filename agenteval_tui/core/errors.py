@@ -170,9 +170,14 @@ class Problem(Struct, frozen=True, forbid_unknown_fields=True):
             fix=fix,
         )
 
+    @property
+    def where(self) -> str:
+        """The place as editors and terminals open it: `file:line:column`."""
+        return f"{self.file}:{self.line}:{self.column}"
+
     def __str__(self) -> str:
         remedy = f" ({self.fix})" if self.fix else ""
-        return f"{self.file}:{self.line}:{self.column}: {self.severity}: {self.message}{remedy}"
+        return f"{self.where}: {self.severity}: {self.message}{remedy}"
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
@@ -192,5 +197,4 @@ def raise_first(problems: Sequence[Problem]) -> None:
     if problems:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        where = f"{first.file}:{first.line}:{first.column}"
-        raise AgentevalError(first.message + more, where=where, fix=first.fix or "")
+        raise AgentevalError(first.message + more, where=first.where, fix=first.fix or "")

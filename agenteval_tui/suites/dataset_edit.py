@@ -105,8 +105,7 @@ def _checked(path: Path, encoding: str | None = None) -> int:
         if isinstance(entry, Problem):
             if entry.code == "empty":
                 continue
-            where = f"{entry.file}:{entry.line}:{entry.column}"
-            raise AgentevalError(f"no row can be added: {entry.message}", where=where, fix=entry.fix or "")
+            raise AgentevalError(f"no row can be added: {entry.message}", where=entry.where, fix=entry.fix or "")
         count = entry.number
     return count
 

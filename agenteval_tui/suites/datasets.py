@@ -28,7 +28,7 @@ from agenteval_tui.core.delimited_text import (
     text_form,
 )
 from agenteval_tui.core.errors import AgentevalError, Problem
-from agenteval_tui.core.json_values import DEEPEST, is_too_deep
+from agenteval_tui.core.json_values import DEEPEST, is_too_deep, json_text
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.dataset_folders import shards_of
 from agenteval_tui.suites.files import decode_utf8, read_bytes
@@ -122,8 +122,7 @@ def _right_rows(path: Path, dataset: Dataset) -> Iterator[DatasetRow]:
     keys = RowKeys(dataset.row_id)
     for entry in rows_and_problems(path, dataset.limit, split=dataset.split, encoding=dataset.encoding):
         if isinstance(entry, Problem):
-            where = f"{entry.file}:{entry.line}:{entry.column}"
-            raise AgentevalError(entry.message, where=where, fix=entry.fix or "")
+            raise AgentevalError(entry.message, where=entry.where, fix=entry.fix or "")
         yield replace(entry, key=key_or_raise(keys, entry.variables, str(path), entry.line))
 
 
@@ -241,12 +240,8 @@ def _found(
     if kind == "yaml":
         yield from _yaml_rows(path)
         return
-    if kind == "json":
-        for entry in json_rows(path):
-            yield entry if isinstance(entry, Problem) else (entry[0], variables_of(entry[1]))
-        return
-    if kind in TABLES.values():
-        for entry in table_rows(path, kind, shards):
+    if kind == "json" or kind in TABLES.values():
+        for entry in json_rows(path) if kind == "json" else table_rows(path, kind, shards):
             yield entry if isinstance(entry, Problem) else (entry[0], variables_of(entry[1]))
         return
 
@@ -336,7 +331,7 @@ def prompt_of(variables: Mapping[str, Any]) -> str | None:
         value = _inputs_as_text(variables)
     if value is None or _is_messages(value):
         return None
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return json_text(value)
 
 
 def _inputs_as_text(variables: Mapping[str, Any]) -> str | None:
@@ -345,9 +340,7 @@ def _inputs_as_text(variables: Mapping[str, Any]) -> str | None:
     of_langsmith = isinstance(variables.get("outputs"), dict)
     if not inputs or not (of_langsmith or (len(inputs) == 1 and isinstance(variables.get("metadata"), dict))):
         return None
-    texts = {
-        key: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for key, value in inputs.items()
-    }
+    texts = {key: json_text(value) for key, value in inputs.items()}
     return next(iter(texts.values())) if len(texts) == 1 else "\n".join(f"{key}: {text}" for key, text in texts.items())
 
 
@@ -493,6 +486,7 @@ def _csv_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Proble
     if csv.field_size_limit() < MAX_LINE:
         # The limit is one for the whole process, so it is only raised.
         csv.field_size_limit(MAX_LINE)
+    # Strict, as otherwise text behind a closing quote, or a quote never closed, would become part of a cell.
     reader = csv.reader(_from_header(lines), delimiter=lines.form.delimiter, strict=True)
     header: list[str] | None = None
     try:

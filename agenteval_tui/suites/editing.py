@@ -147,8 +147,7 @@ def save_test(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> LoadedSuite:
 
 def add_test(loaded: LoadedSuite, test: Mapping[str, Any]) -> LoadedSuite:
     """Write a new test (keys as a suite has them, its `id` among them) behind the last one."""
-    check_unchanged(loaded, read_again(loaded))
-    tree = _tree(loaded)
+    tree = _tree_of_the_file(loaded)
     tests = tree.get(["tests"]) if tree.has(["tests"]) else None
     if tests:
         tree.insert(["tests"], len(tests), test, apart=True)
@@ -162,8 +161,7 @@ def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[Loade
 
     A copy is the test's text byte by byte, with its comments, under an id that was free and a name that says so.
     """
-    check_unchanged(loaded, read_again(loaded))
-    tree = _tree(loaded)
+    tree = _tree_of_the_file(loaded)
     used_ids = set(loaded.test_nodes)
     new_ids: list[str] = []
     # From the last on: a copy moves only the tests behind it.
@@ -183,8 +181,7 @@ def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[Loade
 
 def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
     """Take tests out of the file, with their own comments. At least one test has to stay."""
-    check_unchanged(loaded, read_again(loaded))
-    tree = _tree(loaded)
+    tree = _tree_of_the_file(loaded)
     places = sorted({place_of(loaded, test_id) for test_id in test_ids}, reverse=True)
     if len(places) >= len(tree.get(["tests"])):
         raise SaveFailed(
@@ -200,8 +197,7 @@ def delete_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> LoadedSuite:
 
 def move_test(loaded: LoadedSuite, test_id: str, by: int) -> LoadedSuite:
     """Move a test by this many places (negative: towards the top), at most to the end; its comments move with it."""
-    check_unchanged(loaded, read_again(loaded))
-    tree = _tree(loaded)
+    tree = _tree_of_the_file(loaded)
     order = list(range(len(tree.get(["tests"]))))
     place = place_of(loaded, test_id)
     order.insert(min(max(place + by, 0), len(order) - 1), order.pop(place))
@@ -213,8 +209,7 @@ def tag_tests(
     loaded: LoadedSuite, test_ids: Sequence[str], add: Iterable[str] = (), remove: Iterable[str] = ()
 ) -> LoadedSuite:
     """Give tests these tags and take those away. A suite's own tags are not theirs and stay."""
-    check_unchanged(loaded, read_again(loaded))
-    tree = _tree(loaded)
+    tree = _tree_of_the_file(loaded)
     removed = {tag.casefold() for tag in remove}
     for test_id in test_ids:
         path: list[str | int] = ["tests", place_of(loaded, test_id)]
@@ -232,6 +227,12 @@ def tag_tests(
 
 def _tree(loaded: LoadedSuite) -> TreeEdit:
     return TreeEdit(loaded.text, str(loaded.path))
+
+
+def _tree_of_the_file(loaded: LoadedSuite) -> TreeEdit:
+    """The suite's tree, to be written: raises `FileChanged` when the file is not the one that was read."""
+    check_unchanged(loaded, read_again(loaded))
+    return _tree(loaded)
 
 
 def place_of(loaded: LoadedSuite, test_id: str) -> int:
@@ -694,8 +695,7 @@ def bytes_of(loaded: LoadedSuite) -> bytes:
 
 def save_agent_option(loaded: LoadedSuite, agent: str, option: str, value: str) -> LoadedSuite:
     """Write an option of one of the suite's agents."""
-    check_unchanged(loaded, read_again(loaded))
-    tree = _tree(loaded)
+    tree = _tree_of_the_file(loaded)
     tree.set(["agents", agent], option, value, ())
     return _write(loaded, tree.text)
 

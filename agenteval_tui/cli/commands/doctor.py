@@ -238,9 +238,7 @@ def _configuration() -> DoctorCheck:
         return _error_check("configuration", error)
     if problems:
         first = problems[0]
-        return DoctorCheck(
-            "configuration", "error", f"{first.file}:{first.line}:{first.column}: {first.message}", first.fix or ""
-        )
+        return DoctorCheck("configuration", "error", f"{first.where}: {first.message}", first.fix or "")
     return DoctorCheck("configuration", "ok", f"{path}: {count(len(agents), 'agent')}")
 
 

@@ -107,7 +107,7 @@ def print_problem(out: Output, problem: Problem) -> None:
     """One line: place, severity, what is wrong, how to fix it."""
     remedy = f" ({problem.fix})" if problem.fix else ""
     out.line(
-        f"{problem.file}:{problem.line}:{problem.column}: ",
+        f"{problem.where}: ",
         (problem.severity, _STYLES[problem.severity]),
         f": {' '.join(problem.message.split())}",
         (remedy, "dim"),

@@ -245,7 +245,7 @@ class SuiteServer:
             start = loaded.places.offset(problem.line, problem.column)
             end = loaded.places.offset(problem.end_line, problem.end_column)
         else:  # in a dataset: said where the suite names the file
-            message = f"{problem.file}:{problem.line}:{problem.column}: {message}"
+            message = f"{problem.where}: {message}"
             start = max(loaded.text.find(Path(problem.file).name), 0)
             end = start + len(Path(problem.file).name)
         return types.Diagnostic(

@@ -134,7 +134,7 @@ def _check_valid(loaded: LoadedSuite, *, named: bool) -> None:
     more = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
     raise AgentevalError(
         f"the suite can't be run: {first.message}{more}",
-        where=f"{first.file}:{first.line}:{first.column}",
+        where=first.where,
         fix=first.fix or f"`{command_line('agenteval', 'validate', str(loaded.path))}` lists all problems",
     )
 

@@ -173,8 +173,7 @@ def problem_lines(problems: Sequence[Problem], width: int) -> list[Line]:
     """What is wrong in agents.yaml."""
     lines: list[Line] = []
     for problem in problems[:3]:
-        place = f"{problem.file}:{problem.line}:{problem.column}"
-        error = AgentevalError(problem.message, where=place, fix=problem.fix or "")
+        error = AgentevalError(problem.message, where=problem.where, fix=problem.fix or "")
         lines += indented(error_lines(error, width - 1))
     if len(problems) > 3:
         lines.append(((f" … and {len(problems) - 3} more", "error"),))
