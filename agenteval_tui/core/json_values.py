@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 
 def parsed_json(text: str | bytes) -> Any:
@@ -13,6 +13,15 @@ def parsed_json(text: str | bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+class ConstantError(ValueError):
+    """NaN or Infinity: Python reads them, JSON has no word for them."""
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """What `json` calls for NaN and Infinity, to be given as `parse_constant`. Raises `ConstantError`."""
+    raise ConstantError(name)
 
 
 def json_text(value: object) -> str:

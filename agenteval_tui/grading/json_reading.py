@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.core.json_values import ConstantError, refuse_constant
 from agenteval_tui.grading.coded_error import CodedError
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.results import Span
@@ -49,11 +50,11 @@ def read_json(text: str) -> object:
     if len(text) > LIMIT:
         raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=len(text), most=LIMIT)
     try:
-        return json.loads(text, parse_constant=_refused)
+        return json.loads(text, parse_constant=refuse_constant)
     except json.JSONDecodeError as error:
         raise NotJsonError(_syntax(error, text), min(error.pos, len(text))) from None
     # Python's reader takes NaN and Infinity, which JSON does not have.
-    except _ConstantError as error:
+    except ConstantError as error:
         raise NotJsonError({"constant": str(error)}, max(text.find(str(error)), 0)) from None
     # Nested too deep for Python, which may be valid JSON: so it can't be said that it is none.
     except RecursionError:
@@ -65,7 +66,7 @@ def read_json(text: str) -> object:
 def embedded_json(text: str) -> tuple[int, int] | None:
     """Start and end of the first JSON object or list anywhere in `text`. Bounded work."""
     text = text[:_PLACES_LIMIT]
-    decoder = json.JSONDecoder(parse_constant=_refused)
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     start = -1
     for _ in range(_ATTEMPTS):
         starts = [at for at in (text.find("{", start + 1), text.find("[", start + 1)) if at >= 0]
@@ -86,7 +87,7 @@ def objects_in(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
     """
     if len(text) > LIMIT:
         raise UnreadableJsonError(code=Code.TOO_LARGE, what="json", count=len(text), most=LIMIT)
-    decoder = json.JSONDecoder(parse_constant=_refused)
+    decoder = json.JSONDecoder(parse_constant=refuse_constant)
     start, work = text.find("{"), 0
     while start >= 0:
         try:
@@ -164,14 +165,6 @@ def content_fields(value: object) -> dict[str, Any]:
 def keys_of(value: object) -> str:
     """What there is in a value, in words: its keys, its number of items."""
     return content_phrase(content_fields(value))
-
-
-class _ConstantError(ValueError):
-    """NaN or Infinity, which Python would read."""
-
-
-def _refused(name: str) -> NoReturn:
-    raise _ConstantError(name)
 
 
 def _syntax(error: json.JSONDecodeError, text: str) -> dict[str, Any]:

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agenteval_tui.core.errors import AgentevalError, Problem, raise_first
+from agenteval_tui.core.errors import AgentevalError, raise_first
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.suites.decode import read_model
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.model import Criterion
-from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.line_index import ProblemReport
 from agenteval_tui.suites.yaml.tree import MappingNode, Node, SequenceNode, compose, is_null, resolve
 
 
@@ -31,17 +31,12 @@ def read_criteria(path: Path, data: bytes | None = None) -> list[CriterionSpec]:
     with `criteria`. Raises `AgentevalError` with the first problem and its place (and how many more there are).
     """
     text = decode_utf8(read_bytes(path) if data is None else data, path)
-    problems: list[Problem] = []
-    places = LineIndex(text)
-
-    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        problems.append(places.problem(path, code, start, end, message, fix))
-
+    report = ProblemReport(text, path)
     criteria = _from_json(text, path)
     if criteria is None:
         root, _ = compose(text, report)
-        criteria = [] if problems or root is None or is_null(root) else _from_yaml(root, report)
-    raise_first(problems)
+        criteria = [] if report.problems or root is None or is_null(root) else _from_yaml(root, report)
+    raise_first(report.problems)
     if not criteria:
         raise AgentevalError(
             "there are no criteria in this file",

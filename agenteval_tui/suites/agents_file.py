@@ -11,7 +11,7 @@ from agenteval_tui.core.private_files import read_small_bytes
 from agenteval_tui.suites.files import decode_utf8
 from agenteval_tui.suites.load import read_agents
 from agenteval_tui.suites.model import AgentConfig, Suite
-from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.line_index import ProblemReport
 from agenteval_tui.suites.yaml.tree import MappingNode, compose, is_null, resolve
 
 
@@ -39,15 +39,10 @@ def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem,
     if content is None:
         return {}, ()
     text = decode_utf8(content, path)
-    places = LineIndex(text)
-    problems: list[Problem] = []
-
-    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        problems.append(places.problem(path, code, start, end, message, fix))
-
+    report = ProblemReport(text, path)
     root, _ = compose(text, report)
     if root is None or is_null(root):
-        return {}, tuple(problems)
+        return {}, tuple(report.problems)
     top = resolve(root)
     listed = top.get("agents") if isinstance(top, MappingNode) else None
     if listed is not None and isinstance(top, MappingNode):
@@ -60,7 +55,7 @@ def read_agents_file(path: Path) -> tuple[dict[str, AgentConfig], tuple[Problem,
                     f'agents.yaml has no "{key.text}"',
                     "put an agent below `agents:`",
                 )
-    return read_agents(root if listed is None else listed, report), tuple(problems)
+    return read_agents(root if listed is None else listed, report), tuple(report.problems)
 
 
 def resolve_agent(name: str | None, suite: Suite | None, user_agents: Mapping[str, AgentConfig]) -> AgentConfig:

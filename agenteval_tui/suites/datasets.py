@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,11 +28,11 @@ from agenteval_tui.core.delimited_text import (
     text_form,
 )
 from agenteval_tui.core.errors import AgentevalError, Problem
-from agenteval_tui.core.json_values import DEEPEST, is_too_deep, json_text
+from agenteval_tui.core.json_values import DEEPEST, ConstantError, is_too_deep, json_text
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.dataset_folders import shards_of
 from agenteval_tui.suites.files import decode_utf8, read_bytes
-from agenteval_tui.suites.json_rows import json_rows
+from agenteval_tui.suites.json_rows import STRICT_DECODER, json_rows
 from agenteval_tui.suites.model import Dataset, Test
 from agenteval_tui.suites.row_keys import RowKeys, key_or_raise
 from agenteval_tui.suites.table_files import KINDS as TABLES
@@ -540,18 +540,11 @@ def _decoded_cell(cell: str) -> object:
 
 def _decoded(text: str) -> object:
     """The JSON value of a text. Raises ValueError, and RecursionError where it is nested too deep."""
-    value = _DECODER.decode(text)
+    value = STRICT_DECODER.decode(text)
     # With fewer brackets it can't be too deep.
     if text.count("[") + text.count("{") > DEEPEST and is_too_deep(value):
         raise RecursionError
     return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise _ConstantError(name)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 def _from_header(lines: LineReader) -> Iterator[str]:
@@ -634,10 +627,6 @@ def _wrong_length(row: list[str], names: list[str], lines: LineReader, start: in
 # Rows of .jsonl and .yaml files
 
 
-class _ConstantError(ValueError):
-    """NaN and Infinity: Python reads them, JSON has no word for them."""
-
-
 def _jsonl_rows(lines: LineReader) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
     """(line, variables) of every line that holds a JSON object, and a problem for each that does not."""
     any_row = False
@@ -676,7 +665,7 @@ def _object(line: str, lines: LineReader) -> dict[str, Any] | None:
                 "syntax", column, column + 1, f"this line is not JSON: {reason}", "write one JSON object per line"
             )
         return None
-    except _ConstantError as error:
+    except ConstantError as error:
         at = max(line.find(str(error)), 0) + 1
         lines.report("syntax", at, at + len(str(error)), f"{error} is not JSON", "write null, or a text")
         return None

@@ -26,7 +26,7 @@ from agenteval_tui.suites.model import Criterion, Test
 from agenteval_tui.suites.slugs import ID, slug
 from agenteval_tui.suites.yaml import edit, write
 from agenteval_tui.suites.yaml.edit import plain_value, same, spans
-from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, read_again, write_over
+from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, write_over
 from agenteval_tui.suites.yaml.splice import splice
 from agenteval_tui.suites.yaml.tree import (
     Alias,
@@ -138,7 +138,7 @@ def save_test(loaded: LoadedSuite, test_id: str, edit: TestEdit) -> LoadedSuite:
     A test whose id is made from its name keeps its id when the name changes: the id is written down then, because the
     history knows the test by it.
     """
-    check_unchanged(loaded, read_again(loaded))
+    check_unchanged(loaded)
     text = apply_edit(loaded, test_id, edit)
     renamed = edit.changes.get("id")
     new_id = renamed if isinstance(renamed, str) and renamed else test_id
@@ -231,7 +231,7 @@ def _tree(loaded: LoadedSuite) -> TreeEdit:
 
 def _tree_of_the_file(loaded: LoadedSuite) -> TreeEdit:
     """The suite's tree, to be written: raises `FileChanged` when the file is not the one that was read."""
-    check_unchanged(loaded, read_again(loaded))
+    check_unchanged(loaded)
     return _tree(loaded)
 
 
@@ -315,7 +315,7 @@ def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iter
     if text == loaded.text:
         return loaded
     try:
-        data = (BOM if loaded.bom else b"") + text.encode("utf-8")
+        data = loaded.encoded(text)
     except UnicodeEncodeError:
         raise SaveFailed(
             "a value holds half a character (a lone surrogate)", where=str(loaded.path), fix="remove it"
@@ -683,11 +683,6 @@ def undo_change(change: WrittenFile) -> LoadedSuite:
         )
     write_over(now, change.before)
     return load_suite(change.path)
-
-
-def bytes_of(loaded: LoadedSuite) -> bytes:
-    """The file's bytes as they are now. Raises `SaveFailed`."""
-    return read_again(loaded)
 
 
 # An option of an agent, in the file that has it

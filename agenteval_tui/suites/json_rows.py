@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterator
 from json.decoder import JSONDecodeError
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from agenteval_tui.core.errors import Problem
-from agenteval_tui.core.json_values import DEEPEST, is_too_deep
+from agenteval_tui.core.json_values import DEEPEST, ConstantError, is_too_deep, refuse_constant
 from agenteval_tui.suites.files import decode_utf8, read_bytes
 from agenteval_tui.suites.yaml.line_index import LineIndex
 
@@ -31,7 +31,7 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
         yield problem("empty", 0, "this dataset is empty")
         return
     try:
-        _DECODER.decode(text)
+        STRICT_DECODER.decode(text)
         begin = _list_in(text)
         if begin is None:
             keys = ", ".join(LISTS[:4])
@@ -44,7 +44,7 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
         reason = error.msg[:1].lower() + error.msg[1:]
         yield problem("syntax", error.pos, f"this file is not JSON: {reason}", "check the JSON here")
         return
-    except _ConstantError as error:
+    except ConstantError as error:
         yield problem("syntax", max(text.find(str(error)), 0), f"{error} is not JSON", "write null, or a text")
         return
     except (ValueError, RecursionError):
@@ -61,15 +61,7 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]] | Problem]:
             yield places.line_and_column(start)[0], row
 
 
-class _ConstantError(ValueError):
-    """NaN and Infinity: Python reads them, JSON has no word for them."""
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise _ConstantError(name)
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+STRICT_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def _skip(text: str, at: int, more: str = "") -> int:
@@ -89,11 +81,11 @@ def _list_in(text: str) -> int | None:
     positions: dict[str, int] = {}
     at = _skip(text, at + 1)
     while text[at] != "}":
-        key, at = _DECODER.raw_decode(text, at)
+        key, at = STRICT_DECODER.raw_decode(text, at)
         at = _skip(text, at, ":")
         if text[at] == "[":
             positions[key] = at
-        _, at = _DECODER.raw_decode(text, at)
+        _, at = STRICT_DECODER.raw_decode(text, at)
         at = _skip(text, at, ",")
     return next((positions[name] for name in LISTS if name in positions), None)
 
@@ -103,6 +95,6 @@ def _items(text: str, begin: int) -> Iterator[tuple[int, Any]]:
     at = _skip(text, begin + 1)
     while text[at] != "]":
         start = at
-        value, at = _DECODER.raw_decode(text, at)
+        value, at = STRICT_DECODER.raw_decode(text, at)
         yield start, value
         at = _skip(text, at, ",")

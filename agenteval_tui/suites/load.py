@@ -119,6 +119,10 @@ class LoadedSuite(Struct, frozen=True, eq=False):
         """The text of a criterion's config_uxon as an editor shows it, with its places in the file."""
         return source_of(self.config_node(test_id, criterion), self.text, self.places)
 
+    def encoded(self, text: str) -> bytes:
+        """A text for this file as bytes, with a byte order mark where the file has one."""
+        return (BOM if self.bom else b"") + text.encode("utf-8")
+
     def problem(
         self, code: str, start: int, end: int, message: str, fix: str | None = None, severity: Severity = "error"
     ) -> Problem:

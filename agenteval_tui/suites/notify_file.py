@@ -8,13 +8,13 @@ from typing import Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, raise_first
 from agenteval_tui.core.private_files import read_small_bytes
 from agenteval_tui.core.terminal_sequences import SEQUENCES, Sequence, known_sequence
 from agenteval_tui.suites.decode import read_model
 from agenteval_tui.suites.environment import environment_for, expand
 from agenteval_tui.suites.files import decode_utf8
-from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.line_index import ProblemReport
 from agenteval_tui.suites.yaml.tree import compose, is_null
 
 NOTIFY_FILE = "notify.yaml"
@@ -61,17 +61,12 @@ def load_notify_settings(config_dir: Path, environment: Mapping[str, str]) -> No
     if content is None:
         return NotifySettings()
     text = decode_utf8(content, path)
-    problems: list[AgentevalError] = []
-
-    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        line, column = LineIndex(text).line_and_column(start)
-        problems.append(AgentevalError(message, where=f"{path}:{line}:{column}", fix=fix or ""))
-
+    report = ProblemReport(text, path)
     root, _ = compose(text, report)
     notify_settings = (
         NotifySettings() if root is None or is_null(root) else read_model(NotifySettings, root, NOTIFY_FILE, report)
     )
-    if problems or notify_settings is None:
-        raise problems[0]
+    raise_first(report.problems[:1])
+    assert notify_settings is not None  # what is wrong in a model is always reported
     address = expand(notify_settings.webhook, environment_for(config_dir, environment))
     return notify_settings.model_copy(update={"webhook": address})

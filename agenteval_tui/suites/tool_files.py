@@ -8,10 +8,10 @@ from typing import Any
 
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import TOOLSETS
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, raise_first
 from agenteval_tui.suites.callable_name import named_callable
 from agenteval_tui.suites.files import decode_utf8, read_bytes
-from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.line_index import ProblemReport
 from agenteval_tui.suites.yaml.tree import SequenceNode, compose, plain_data, resolve
 
 BUILT_IN = "builtin:"
@@ -83,16 +83,9 @@ def _why(error: Exception) -> str:
 
 def _read(path: Path) -> object:
     text = decode_utf8(read_bytes(path), path)
-    places = LineIndex(text)
-    errors: list[AgentevalError] = []
-
-    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        line, column = places.line_and_column(start)
-        errors.append(AgentevalError(message, where=f"{path}:{line}:{column}", fix=fix or ""))
-
+    report = ProblemReport(text, path)
     root, _ = compose(text, report)
-    if errors:
-        raise errors[0]
+    raise_first(report.problems[:1])
     if root is None:
         return []
     data = plain_data(root)

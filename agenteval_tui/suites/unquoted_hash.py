@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from agenteval_tui.core.errors import Fix, TextEdit
-from agenteval_tui.suites.files import BOM
 from agenteval_tui.suites.load import LoadedSuite, load_bytes
-from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, read_again, write_over
+from agenteval_tui.suites.yaml.save import SaveFailed, check_unchanged, write_over
 from agenteval_tui.suites.yaml.tree import Alias, MappingNode, Node, ScalarNode, plain_data
 from agenteval_tui.suites.yaml.write import double_quoted
 
@@ -91,16 +90,16 @@ def quote_cut_text(loaded: LoadedSuite, start: int) -> LoadedSuite:
     Raises `FileChanged` when the file is not the one that was read, `SaveFailed` when there is no such text or the
     file would not be read as it is now, but for it.
     """
-    check_unchanged(loaded, read_again(loaded))
+    check_unchanged(loaded)
     where = str(loaded.path)
     cut = next((cut_text for cut_text in cut_texts(loaded, loaded.root) if cut_text.start == start), None)
     if cut is None:
         raise SaveFailed("no text is cut here any more", where=where)
-    text = cut.fix.apply(loaded.text)
-    saved = load_bytes((BOM if loaded.bom else b"") + text.encode("utf-8"), loaded.path)
+    data = loaded.encoded(cut.fix.apply(loaded.text))
+    saved = load_bytes(data, loaded.path)
     if loaded.root is None or saved.root is None or not _differ_in(loaded.root, saved.root, cut):
         raise SaveFailed("this text can't be put in quotes without changing another", where=where, fix="edit the file")
-    write_over(loaded, (BOM if loaded.bom else b"") + text.encode("utf-8"))
+    write_over(loaded, data)
     return saved
 
 

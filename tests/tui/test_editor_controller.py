@@ -15,9 +15,9 @@ from shop import run_samples
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter, starters
-from agenteval_tui.suites.editing import WrittenFile, bytes_of, change_record
+from agenteval_tui.suites.editing import WrittenFile, change_record
 from agenteval_tui.suites.load import LoadedSuite, load_suite
-from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.suites.yaml.save import FileChanged, bytes_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.draft_store import Drafts
 from agenteval_tui.tui.presenters.test_form import TestForm

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import AgentevalError, raise_first
 from agenteval_tui.core.private_files import read_small
-from agenteval_tui.suites.yaml.line_index import LineIndex
+from agenteval_tui.suites.yaml.line_index import ProblemReport
 from agenteval_tui.suites.yaml.tree import compose, plain_data
 
 _PARTED = re.compile(r"^-{3,}[ \t]*$\n?", re.MULTILINE)
@@ -20,12 +20,9 @@ def read_sweep(path: Path) -> list[Mapping[str, Any]]:
     text = read_small(path, "the file of a sweep")
     if text is None:
         raise AgentevalError("there is no such file", where=str(path), fix="name a YAML or JSON file with a list")
-
-    def report(code: str, start: int, end: int, message: str, fix: str | None) -> None:
-        line, column = LineIndex(text).line_and_column(start)
-        raise AgentevalError(message, where=f"{path}:{line}:{column}", fix=fix or "")
-
+    report = ProblemReport(text, path)
     root, _ = compose(text, report)
+    raise_first(report.problems[:1])
     data = plain_data(root) if root is not None else None
     if not isinstance(data, list) or not data or not all(isinstance(entry, dict) for entry in data):
         raise AgentevalError(

@@ -68,7 +68,7 @@ def content_end(node: Node, text: str) -> int:
         return _block_end(node, text) if node.style in ("|", ">") else node.end
     if node.flow:
         return node.end
-    children = node.items if isinstance(node, SequenceNode) else [value for _, value in own_pairs(node)]
+    children = _children(node)
     return content_end(children[-1], text) if children else node.end
 
 
@@ -275,6 +275,11 @@ def own_pairs(owner: MappingNode) -> list[tuple[ScalarNode, Node]]:
     return [(key, value) for key, value in owner.pairs.items() if owner.start <= key.start <= owner.end]
 
 
+def _children(node: SequenceNode | MappingNode) -> list[Node]:
+    """What is written in a list or an object itself."""
+    return node.items if isinstance(node, SequenceNode) else [value for _, value in own_pairs(node)]
+
+
 def replace_value(text: str, key: ScalarNode, node: Node, value: object, eol: str, *, in_flow: bool) -> Iterator[str]:
     """The text with a different value (not plain text: `splice` does those) for an existing key."""
     colon = text.find(":", key.end) + 1
@@ -424,7 +429,7 @@ def _whole_end(node: Node, text: str) -> int:
     end = content_end(node, text)
     last = node
     while not isinstance(last, Alias) and not isinstance(last, ScalarNode) and not last.flow:
-        children = last.items if isinstance(last, SequenceNode) else [value for _, value in own_pairs(last)]
+        children = _children(last)
         if not children:
             break
         last = children[-1]
@@ -509,8 +514,4 @@ def has_anchor(node: Node, text: str) -> bool:
     if "&" in text[node.start : body_start(node, text)]:
         return True
     real = resolve(node)
-    if isinstance(real, SequenceNode):
-        return any(has_anchor(item, text) for item in real.items)
-    if isinstance(real, MappingNode):
-        return any(has_anchor(child, text) for _, child in own_pairs(real))
-    return False
+    return not isinstance(real, ScalarNode) and any(has_anchor(child, text) for child in _children(real))

@@ -46,3 +46,15 @@ class LineIndex:
         """The offset of a 1-based place, inside of the text."""
         line = min(max(line, 1), len(self._starts))
         return min(max(self._starts[line - 1] + column - 1, 0), self.length)
+
+
+class ProblemReport:
+    """A report (as `tree.compose` takes one) that keeps what is said of the text of `file`, with its places."""
+
+    def __init__(self, text: str, file: Path | str) -> None:
+        self.problems: list[Problem] = []
+        self._file = file
+        self._places = LineIndex(text)
+
+    def __call__(self, code: str, start: int, end: int, message: str, fix: str | None) -> None:
+        self.problems.append(self._places.problem(self._file, code, start, end, message, fix))

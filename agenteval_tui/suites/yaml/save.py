@@ -41,7 +41,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
         raise SaveFailed(
             "this config holds half a character (a lone surrogate)", where=where, fix="remove it"
         ) from None
-    check_unchanged(loaded, read_again(loaded))
+    check_unchanged(loaded)
     node = loaded.config_node(test_id, criterion)
     if loaded.root is None or not loaded.whole:
         raise SaveFailed("the file has a YAML error further down", where=where, fix="fix that first")
@@ -54,7 +54,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
         )
     if result == loaded.text:
         return loaded
-    data = (BOM if loaded.bom else b"") + result.encode("utf-8")
+    data = loaded.encoded(result)
     saved = load_bytes(data, loaded.path)
     lost = (
         {test.id for test in loaded.suite.tests} - {test.id for test in saved.suite.tests}
@@ -67,7 +67,7 @@ def save_config(loaded: LoadedSuite, test_id: str, criterion: int, new_text: str
     return saved
 
 
-def read_again(loaded: LoadedSuite) -> bytes:
+def bytes_of(loaded: LoadedSuite) -> bytes:
     """The file's bytes as they are now. Raises `SaveFailed`."""
     try:
         return read_bytes(loaded.path)
@@ -75,8 +75,10 @@ def read_again(loaded: LoadedSuite) -> bytes:
         raise SaveFailed(error.what, where=error.where, fix="the edited text is not lost; save it elsewhere") from None
 
 
-def check_unchanged(loaded: LoadedSuite, data: bytes) -> None:
-    """Raises `FileChanged` when `data`, the file's bytes now, are not those that were read."""
+def check_unchanged(loaded: LoadedSuite) -> None:
+    """Raises `FileChanged` when the file's bytes are not those that were read any more, and `SaveFailed` as
+    `bytes_of`."""
+    data = bytes_of(loaded)
     if hashlib.sha256(data).hexdigest() == loaded.digest:
         return
     now = data.removeprefix(BOM).decode("utf-8", "replace")
@@ -102,7 +104,7 @@ def write_over(loaded: LoadedSuite, data: bytes) -> None:
             raise SaveFailed("this file is read-only", where=where, fix="change its permissions, or save elsewhere")
 
         def check(_: Path) -> None:
-            check_unchanged(loaded, read_again(loaded))  # once more, just before: others write as well
+            check_unchanged(loaded)  # once more, just before: others write as well
 
         write_whole(path, (data,), like=before, check=check)
     except OSError as error:

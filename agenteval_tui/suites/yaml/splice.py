@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
 from agenteval_tui.core.errors import TextEdit, apply_edits
+from agenteval_tui.core.json_values import refuse_constant
 from agenteval_tui.suites.config_source import block_indent, body_start
 from agenteval_tui.suites.yaml import write
 from agenteval_tui.suites.yaml.edit import ValueEdits, column_of, content_end, line_end, line_start, same
@@ -129,11 +130,8 @@ def _as_json(text: str) -> dict[str, Any] | None:
             raise ValueError("a key appears twice")
         return mapping
 
-    def no_constant(name: str) -> NoReturn:
-        raise ValueError(name)
-
     try:
-        value = json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
+        value = json.loads(text, object_pairs_hook=unique, parse_constant=refuse_constant)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.suites.editing import ChangedSince, WrittenFile, bytes_of, change_record
+from agenteval_tui.suites.editing import ChangedSince, WrittenFile, change_record
 from agenteval_tui.suites.load import LoadedSuite, load_suite
-from agenteval_tui.suites.yaml.save import FileChanged
+from agenteval_tui.suites.yaml.save import FileChanged, bytes_of
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import FileConflictScreen
 
