@@ -31,6 +31,7 @@ from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_target import WrongTarget
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.event_loop_end import end_tasks
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.transcripts.model import RunError
 from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 
@@ -64,10 +65,8 @@ def offered(value: object, settings: Mapping[str, Any] | None = None) -> Iterato
         python_objects.runner(value, name)
     except Exception as error:
         raise AgentevalError(str(error), where=name, fix="`agenteval docs python` says what may be given") from None
-    key, number = name, 1
-    while _offered.get(key, value) is not value:  # another one of that name, as lambdas are
-        number += 1
-        key = f"{name}#{number}"
+    # There may be another one of that name, as lambdas are.
+    key = free_name(name, lambda key: _offered.get(key, value) is not value, "#")
     already = key in _offered
     _offered[key] = value
     try:

@@ -22,6 +22,7 @@ from agenteval_tui.api.suites import Source, Suite, suites_of
 from agenteval_tui.core import directories, numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import InfrastructureError
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.records import ExecutionRow, RunRow
@@ -294,9 +295,8 @@ def run(
         if agent is not None and not isinstance(agent, str):
             # Offered as long as it runs: the plan names it, and its runs find it in this process.
             config = used.enter_context(offered(agent, settings))
-            name = _free_name(
-                name_of(agent), {agent_name for each in loaded if each.suite for agent_name in each.suite.agents}
-            )
+            names = {agent_name for each in loaded if each.suite for agent_name in each.suite.agents}
+            name = free_name(name_of(agent), names.__contains__, "#")
             agents = {**agents, name: AgentConfig.model_validate(config)}
             options = replace(options, agent=name)
         elif agent is not None:
@@ -320,11 +320,3 @@ def execution_of(store: Store, row: ExecutionRow, db: Path) -> Execution:
     held = gating_now(store, runs)
     gates = gates_now(store, row, runs, held)
     return Execution(row, tuple(Run(run, db, excuse_text(run, held, gates)) for run in runs), db, gates.verdicts)
-
-
-def _free_name(base: str, used: set[str]) -> str:
-    name, number = base, 1
-    while name in used:
-        number += 1
-        name = f"{base}#{number}"
-    return name

@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(digit + other for digit in _CROCKFORD for other in _CROCKFORD)  # two digits at once: half the work
@@ -53,6 +53,15 @@ def short_id(uid: str) -> str:
     """The last 8 characters of an id: what people read and type. The first ones are the time, and of ids made one after
     the other they are alike."""
     return uid[-8:]
+
+
+def free_name(name: str, is_taken: Callable[[str], object], between: str = "-") -> str:
+    """`name`, or where that is taken the first of `name-2`, `name-3` and so on that is not."""
+    free, number = name, 1
+    while is_taken(free):
+        number += 1
+        free = f"{name}{between}{number}"
+    return free
 
 
 def short_hash(content: str) -> str:

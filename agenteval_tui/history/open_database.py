@@ -19,6 +19,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import locked
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.history import schema
 from agenteval_tui.history.connections import (
     OPENING_TRIES,
@@ -291,11 +292,8 @@ def _bring_up(connection: sqlite3.Connection, path: Path) -> list[str]:
 
 def _back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
     """A copy of the file, under a name that says when it was made."""
-    number, name = 1, f"{path}.version-{version}-{time.strftime('%Y%m%d-%H%M%S')}"
-    copy = Path(name)
-    while copy.exists():
-        number += 1
-        copy = Path(f"{name}-{number}")
+    name = f"{path}.version-{version}-{time.strftime('%Y%m%d-%H%M%S')}"
+    copy = Path(free_name(name, os.path.exists))
     os.close(os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     target = sqlite3.connect(copy)
     try:

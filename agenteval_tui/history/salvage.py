@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import draft_path, locked
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.history import schema
 from agenteval_tui.history.connections import rescued_path
 from agenteval_tui.history.damaged_file import Found, copy_readable
@@ -125,7 +126,7 @@ def _not_repaired(path: Path, error: OSError) -> HistoryError:
 
 def _put_in_place(path: Path) -> Path:
     """Move the damaged file aside, and what was saved of it into its place. Returns where the damaged file is."""
-    aside = _free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    aside = Path(free_name(f"{path}.damaged-{time.strftime('%Y%m%d-%H%M%S')}", os.path.exists))
     if not path.exists():  # it was moved before the process was killed
         moved = [file for file in path.parent.glob(f"{path.name}.damaged-*") if not file.name.endswith(_LOGS)]
         aside = max(moved, default=aside)
@@ -238,14 +239,6 @@ def _losses(copied: Found, completed: RebuildResult) -> tuple[Loss, ...]:
 def _place(table: str) -> tuple[int, str]:
     """What matters most comes first."""
     return (_ORDER.index(table) if table in _ORDER else len(_ORDER)), table
-
-
-def _free_name(name: str) -> Path:
-    number, path = 1, Path(name)
-    while path.exists():
-        number += 1
-        path = Path(f"{name}-{number}")
-    return path
 
 
 def _remove(file: Path) -> None:

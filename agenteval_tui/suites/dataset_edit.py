@@ -20,6 +20,7 @@ from msgspec import Struct
 from agenteval_tui.core.atomic_write import locked, write_whole
 from agenteval_tui.core.delimited_text import HEAD, TextForm, is_header, text_form
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.core.json_values import json_text
 from agenteval_tui.suites.datasets import (
     EXPECTED_COLUMNS,
@@ -362,10 +363,8 @@ def _with_own_id(path: Path, row: Mapping[str, Any], encoding: str | None) -> di
         for entry in rows_and_problems(path, encoding=encoding)
         if not isinstance(entry, Problem)
     }
-    number = 1
-    while id_in(new_row, ID_COLUMN) in used_ids:
-        number += 1
-        new_row[ID_COLUMN] = f"{name}-{number}"
+    if name in used_ids:
+        new_row[ID_COLUMN] = free_name(name, used_ids.__contains__)
     return new_row
 
 

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.core.atomic_write import write_whole
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.core.json_values import value_at
 from agenteval_tui.suites.files import BOM, read_bytes
 from agenteval_tui.suites.load import LoadedSuite, load_bytes, load_suite
@@ -166,7 +167,7 @@ def duplicate_tests(loaded: LoadedSuite, test_ids: Sequence[str]) -> tuple[Loade
     new_ids: list[str] = []
     # From the last on: a copy moves only the tests behind it.
     for place, test_id in sorted(((place_of(loaded, test_id), test_id) for test_id in test_ids), reverse=True):
-        new_id = _free(test_id, used_ids)
+        new_id = free_name(test_id, lambda candidate: candidate.casefold() in used_ids)
         used_ids.add(new_id.casefold())
         tree.copy(["tests"], place, place + 1, apart=True)
         path: list[str | int] = ["tests", place + 1]
@@ -301,13 +302,6 @@ def _criteria(tree: TreeEdit, path: list[str | int], criterion_edits: Sequence[C
 def in_order(criterion: Mapping[str, Any]) -> dict[str, Any]:
     """A criterion's keys in the order in which people write them; those without a value are left out."""
     return {key: criterion[key] for key in CRITERION_KEYS if criterion.get(key) is not None}
-
-
-def _free(test_id: str, used_ids: set[str]) -> str:
-    number = 2
-    while f"{test_id}-{number}".casefold() in used_ids:
-        number += 1
-    return f"{test_id}-{number}"
 
 
 def _write(loaded: LoadedSuite, text: str, gone: Iterable[str] = (), there: Iterable[str] = ()) -> LoadedSuite:
@@ -641,11 +635,7 @@ def free_id(loaded: LoadedSuite, name: str) -> str:
     """An id for a new test, made from its name; with a number behind it where the suite has one of that id."""
     base = slug(name)[:60].strip("-._") or "test"
     base = base if ID.fullmatch(base) else "test"
-    used_ids, number, candidate = loaded.test_nodes.keys(), 1, base
-    while candidate.casefold() in used_ids:
-        number += 1
-        candidate = f"{base}-{number}"
-    return candidate
+    return free_name(base, lambda test_id: test_id.casefold() in loaded.test_nodes)
 
 
 # Undoing a change of a suite's file: the earlier bytes are written back, unless the file was written since

@@ -18,6 +18,7 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.atomic_write import PRIVATE, write_whole
 from agenteval_tui.core.attachment_files import kept, media_type_of
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.core.private_files import make_private
 from agenteval_tui.core.terminal_sequences import TMUX_COMMAND, clipboard_sequence, said_of_copy, way_to_clipboard
 from agenteval_tui.transcripts.model import Attachment
@@ -217,18 +218,10 @@ def save_picture(svg: str, name: str) -> Path:
     folder = directories.data_dir()
     try:
         make_private(folder)
-        path = _free_name(folder / f"agenteval-{name}.svg")
+        stem = free_name(f"agenteval-{name}", lambda stem: (folder / f"{stem}.svg").exists())
+        path = folder / f"{stem}.svg"
         path.write_text(svg, encoding="utf-8")
     except OSError as error:
         why = error.strerror or str(error)
         raise AgentevalError("the picture can't be written", where=str(folder), fix=why) from error
     return path
-
-
-def _free_name(path: Path) -> Path:
-    number = 1
-    free = path
-    while free.exists():
-        number += 1
-        free = path.with_stem(f"{path.stem}-{number}")
-    return free

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.core.ids import canonical_json, content_hash, new_id
+from agenteval_tui.core.ids import canonical_json, content_hash, free_name, new_id
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),
@@ -53,3 +53,9 @@ def test_the_order_of_keys_does_not_matter(value: dict[str, object]) -> None:
 
 def test_a_lone_surrogate_has_a_hash_too() -> None:
     assert content_hash("\ud800") != content_hash("\ud801")
+
+
+def test_the_first_name_that_is_free_has_the_lowest_number() -> None:
+    assert free_name("report", {"report-2"}.__contains__) == "report"
+    assert free_name("report", {"report", "report-2", "report-4"}.__contains__) == "report-3"
+    assert free_name("agent", {"agent"}.__contains__, "#") == "agent#2"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agenteval_tui.agents.registry import option_problems
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.formats.importers.message_formats import as_object, plain_text
 from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.templates import is_template
@@ -86,10 +87,7 @@ class Providers:
         wanted_name = (
             name or slug(plain_text(provider.get("label")) or str(agent_config.get("model") or "endpoint")) or "agent"
         )
-        free, number = wanted_name, 1
-        while free in self.agents:
-            number += 1
-            free = f"{wanted_name}-{number}"
+        free = free_name(wanted_name, self.agents.__contains__)
         self.agents[free] = agent_config
         return free
 

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.ids import free_name
 from agenteval_tui.core.storable import storable
 from agenteval_tui.formats.json_sanitize import replace_non_finite
 from agenteval_tui.suites.load import load_bytes
@@ -147,10 +148,7 @@ def _free_id(test: Mapping[str, Any], used_ids: set[str]) -> str:
     if not ID.fullmatch(own_id):
         own_id = slug(own_id or str(test.get("name") or ""))[:60].strip("-._")
     base = own_id if ID.fullmatch(own_id) else "test"
-    candidate, number = base, 1
-    while candidate.casefold() in used_ids:
-        number += 1
-        candidate = f"{base}-{number}"
+    candidate = free_name(base, lambda test_id: test_id.casefold() in used_ids)
     used_ids.add(candidate.casefold())
     return candidate
 
