@@ -27,6 +27,7 @@ from agenteval_tui.formats.importers.message_formats import (
     as_list,
     as_object,
     is_message,
+    messages_in,
     objects_in,
     plain_text,
     transcript_of,
@@ -300,8 +301,8 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
 def _asked(raw: str) -> list[Any]:
     """The prompt: a conversation where it is JSON of one, else what a user says."""
     if raw.lstrip().startswith("["):
-        conversation = parsed_json(raw)
-        if isinstance(conversation, list) and conversation and all(is_message(message) for message in conversation):
+        conversation = messages_in(parsed_json(raw))
+        if conversation:
             return conversation
     return [{"role": "user", "content": raw}] if raw else []
 

@@ -16,7 +16,7 @@ from agenteval_tui.formats.importers.format import Format, run_per_element
 from agenteval_tui.formats.importers.message_formats import (
     as_list,
     as_object,
-    is_message,
+    messages_in,
     objects_in,
     plain_text,
     transcript_of,
@@ -123,11 +123,7 @@ def _messages(value: Any, role: str) -> list[Any]:
 def _messages_in(value: Any) -> list[Any]:
     if isinstance(value, Mapping) and isinstance(value.get("messages"), list):
         value = value["messages"]
-    if isinstance(value, list) and value and all(is_message(message) for message in value):
-        return value
-    if is_message(value):
-        return [value]
-    return []
+    return messages_in(value)
 
 
 def _results(case: Mapping[str, Any]) -> Iterator[CriterionResult]:

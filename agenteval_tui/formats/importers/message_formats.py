@@ -111,6 +111,13 @@ def is_message(value: Any) -> bool:
     return dialect_of(value) != ""
 
 
+def messages_in(value: Any) -> list[Any]:
+    """The messages of a list that has nothing else, or a single one in a list; [] for anything else."""
+    if is_message(value):
+        return [value]
+    return value if isinstance(value, list) and all(map(is_message, value)) else []
+
+
 def dialect_of(value: Any) -> str:
     """ "openai", "anthropic", "parts" (`has_parts`), "responses", "langchain" or "pydantic-ai"; "": no message."""
     if not isinstance(value, (dict, Mapping)) or "messages" in value:  # a dict is known sooner than a mapping

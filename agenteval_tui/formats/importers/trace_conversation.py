@@ -19,7 +19,14 @@ from agenteval_tui.agents.recording.conversation import Asked
 from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.formats.importers.message_formats import as_list, first_text, is_message, plain_text, transcript_of
+from agenteval_tui.formats.importers.message_formats import (
+    as_list,
+    first_text,
+    is_message,
+    messages_in,
+    plain_text,
+    transcript_of,
+)
 from agenteval_tui.formats.importers.openai_responses import answer_messages
 from agenteval_tui.formats.importers.traced_requests import as_asked
 from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
@@ -316,9 +323,7 @@ def request_messages(value: Any) -> list[Any]:
     if isinstance(value, str):
         return _lines(value)
     if isinstance(value, list):
-        if value and isinstance(value[0], list):
-            value = value[0]
-        return value if value and all(is_message(message) for message in value) else []
+        return messages_in(value[0] if value and isinstance(value[0], list) else value)
     if not isinstance(value, Mapping):
         return []
     if is_message(value):
@@ -363,7 +368,7 @@ def answered_messages(value: Any) -> list[Any]:
     if isinstance(value, str):
         return [{"role": "assistant", "content": value}]
     if isinstance(value, list):
-        if value and all(is_message(item) for item in value):
+        if messages_in(value):
             return value
         if value and isinstance(value[0], Mapping) and is_message(value[0].get("message")):
             return [value[0]["message"]]  # the choices of a chat completion
@@ -382,10 +387,8 @@ def answered_messages(value: Any) -> list[Any]:
         messages = decoded(value.get(key))
         while isinstance(messages, list) and len(messages) == 1 and isinstance(messages[0], list):
             messages = messages[0]
-        if is_message(messages):
-            return [messages]
-        if isinstance(messages, list) and messages and all(is_message(message) for message in messages):
-            return messages
+        if listed := messages_in(messages):
+            return listed
     if is_message(value):
         return [value]
     return [{"role": "assistant", "content": text_of(value)}]
