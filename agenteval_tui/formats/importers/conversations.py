@@ -34,6 +34,7 @@ def as_conversation(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     if "version" in value:
+        # A run's document has its transcript inside, and the version beside it.
         inner = value.get("transcript")
         if "messages" in value or not isinstance(inner, Mapping) or not isinstance(inner.get("messages"), list):
             return value

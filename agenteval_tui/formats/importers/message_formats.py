@@ -34,15 +34,18 @@ from agenteval_tui.transcripts.model import Attachment, Transcript
 LANGCHAIN_ROLES = {
     "human": "user",
     "ai": "assistant",
+    # A streamed message has the name of its class as its type.
     "AIMessageChunk": "assistant",
     "system": "system",
     "developer": "system",
     "tool": "tool",
+    # From before there were calls of tools: the result of a function.
     "function": "tool",
 }
 ITEMS = frozenset({"function_call", "reasoning", "custom_tool_call"})
 CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _THOUGHT_BLOCKS = frozenset({"thinking", "reasoning", "redacted_thinking"})
+# What may stand beside a text and says nothing itself: a message that has nothing else is empty, and not unread.
 _BESIDE = frozenset(
     {
         "role",
@@ -87,7 +90,9 @@ ANSWERS = frozenset(
 )
 _THOUGHT_PARTS = frozenset({"reasoning", "thinking"})
 _NAMELESS = "[unreadable]"
+# The AI SDK marks where a request of the model begins: what follows is of another answer.
 _STEPS = frozenset({"step-start", "step-finish"})
+# Gemini says `model`, Cohere `chatbot`.
 _ROLES = {"model": "assistant", "ai": "assistant", "chatbot": "assistant", "human": "user"}
 _CALL_ROLES = frozenset({"tool-call", "tool-calls", "tool_call", "tool_calls", "function_call"})
 _RESULT_ROLES = frozenset(
@@ -98,6 +103,7 @@ _RESULT_ROLES = frozenset(
         "tool_result",
         "function_response",
         "observation",
+        # Llama 3's templates call a tool's results so.
         "ipython",
     }
 )
@@ -122,6 +128,7 @@ def dialect_of(value: Any) -> str:
     """ "openai", "anthropic", "parts" (`has_parts`), "responses", "langchain" or "pydantic-ai"; "": no message."""
     if not isinstance(value, (dict, Mapping)) or "messages" in value:  # a dict is known sooner than a mapping
         return ""
+    # A role first: the Responses API has messages with a role, too, which read like OpenAI's chat.
     if isinstance(value.get("role"), str):
         if isinstance(value.get("content"), str) and "parts" not in value and "toolInvocations" not in value:
             return "openai"  # nearly all are
@@ -131,6 +138,7 @@ def dialect_of(value: Any) -> str:
             return "openai"
         return "anthropic" if any(_is_anthropic(block) for block in _blocks(value.get("content"))) else "openai"
     kind = _block_kind(value)
+    # Kinds that other formats may use, too: known by a field that only such an item has.
     if kind in NO_CALLS and value.keys() & {"server_label", "approval_request_id", "encrypted_content"}:
         return "responses"
     is_item = kind in ITEMS or kind.endswith("_call_output")
@@ -266,6 +274,7 @@ class _Conversation:
                 spoken = audio["transcript"]
             message = {**message, "content": spoken} if spoken else message
         if message["role"] == "assistant" and isinstance(answer := message.get("content"), str):
+            # Servers that don't parse the thoughts of an open model leave them in its text, in tags.
             thinking, answer = split_thinking(answer)
             if thinking:
                 message = {
@@ -378,6 +387,7 @@ class _Conversation:
         content, thoughts = fields.get("content"), ""
         calls: list[Mapping[str, Any]] = [
             _function(call.get("id"), call.get("name"), call.get("args"))
+            # Calls whose arguments are no JSON are kept apart by LangChain. The model made them all the same.
             for key in ("tool_calls", "invalid_tool_calls")
             for call in objects_in(fields.get(key))
         ] or [self._readable(call) for call in as_list(_with_calls_beside(fields).get("tool_calls"))]
@@ -406,6 +416,7 @@ class _Conversation:
         for result in results:
             self.say(**result)
         if role == "assistant":
+            # `usage_metadata` is LangChain's own; older versions only keep what the server said.
             about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
             self.usage.add(fields.get("usage_metadata") or about.get("token_usage") or about.get("usage"))
             self._of_model(about.get("model_name") or about.get("model"), about.get("finish_reason"))
@@ -445,6 +456,7 @@ class _Conversation:
             elif kind.endswith("tool-call"):
                 call = _function(part.get("tool_call_id"), part.get("tool_name"), part.get("args"))
                 message.setdefault("tool_calls", []).append(call)
+            # A tool that the server ran: its result is part of the same answer.
             elif kind.endswith("tool-return"):
                 self.say("tool", content_text(part.get("content")), tool_call_id=part.get("tool_call_id"))
             else:
@@ -558,6 +570,7 @@ def _calls_in(text: str) -> list[Any]:
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(text[begin:].strip())
+        # `literal_eval` raises MemoryError for a text that is nested too deep.
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         return value if isinstance(value, list) else [value]
@@ -582,12 +595,14 @@ def _function(call_id: Any, name: Any, arguments: Any) -> dict[str, Any]:
 def _langchain_fields(value: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if value.get("lc") is not None and isinstance(value.get("kwargs"), Mapping):
         fields: Mapping[str, Any] = value["kwargs"]
+        # `dumpd` names the class: ["langchain", "schema", "messages", "AIMessage"].
         if "type" not in fields and isinstance(value.get("id"), list) and value["id"]:
             name = str(value["id"][-1]).removesuffix("Chunk").removesuffix("Message").lower()
             fields = {**fields, "type": name}
         return fields if "content" in fields else None
     if _block_kind(value) not in LANGCHAIN_ROLES:
         return None
+    # As `messages_to_dict` writes them.
     if isinstance(value.get("data"), Mapping):
         return {"type": value["type"], **value["data"]}
     return value if "content" in value and "role" not in value else None
@@ -745,6 +760,7 @@ class _Parts:
             part = {"type": "text", "text": part}
         if not isinstance(part, Mapping):
             return
+        # LlamaIndex's name for it.
         if "type" not in part and isinstance(part.get("block_type"), str):
             part = {"type": part["block_type"], **part}
         kind = _part_kind(part)
@@ -760,6 +776,7 @@ class _Parts:
             self._ui_call(part, kind)
         elif kind in _STEPS:
             self._flush()
+        # Gemini's thoughts are texts with a mark.
         elif kind in _THOUGHT_PARTS or part.get("thought") is True:
             self._draft.thoughts.append(_text(part) or "")
         elif isinstance(part.get("reasoningContent"), Mapping):  # Bedrock's
@@ -783,9 +800,11 @@ class _Parts:
 
     def _answer(self, part: Mapping[str, Any], *, failed: bool = False) -> None:
         value = _first(part, "response", "result", "output", "error", "errorText", "content")
+        # The AI SDK says in the result's type how it is written, and whether the tool failed: `error-text`, `json`.
         if isinstance(value, Mapping) and isinstance(value.get("type"), str) and "value" in value:
             failed = failed or value["type"].startswith(("error", "execution-denied"))
             value = value["value"]
+        # MCP's name, Anthropic's, and Bedrock's.
         if part.get("isError") is True or part.get("is_error") is True or part.get("status") == "error":
             failed = True
         answer = {"role": "tool", "content": _result_text(value), "is_error": failed}

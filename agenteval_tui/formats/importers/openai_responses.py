@@ -22,6 +22,7 @@ def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     answered = _answered(answer)
     if answered is None:
         return None
+    # Where no request is beside it, `_inner` gives the whole: messages may be beside the answer.
     request = _inner(value, "request", "body")
     prompt = request.get("messages", request.get("contents", request.get("input")))
     if isinstance(prompt, str):
@@ -34,6 +35,7 @@ def answer_messages(value: Mapping[str, Any]) -> dict[str, Any] | None:
     finish = first.get("finish_reason", first.get("finishReason")) or answer.get("status") or answer.get("stopReason")
     usage = answer.get("usage") or answer.get("usageMetadata")
     about = {"model": answer.get("model") or answer.get("modelVersion"), "usage": usage, "finish_reason": finish}
+    # In a batch the request's own id is what people look for; the server's is new each time.
     named = value.get("custom_id") or value.get("id") or answer.get("id")
     return {**about, "id": named, "messages": [*before, *answered]}
 

@@ -90,10 +90,12 @@ def conversation_of(spans: Sequence[Span], source: str, notes: list[str], *, roo
         raise AgentevalError("nothing was said in this trace")
     transcript = transcript_of(conversation.messages, notes=notes)
     answering = models or ([] if top is None else [top])
+    # A text tells of no calls: that there are none in it does not mean that none were made.
     is_told = bool(tools) or any(tells_calls(span.answered) for span in answering)
     transcript = _with_spans(transcript, ran)
     if not is_told:
         transcript = without_calls(transcript, source)
+    # Of all spans, not of the models' alone: what the program did first counts, too.
     began = min((span.started for span in spans if span.started is not None), default=None)
     ended = max((span.ended for span in spans if span.ended is not None), default=None)
     steps = [_step(span, began) for span in (*models, *ran) if began is not None and span.started is not None]
@@ -149,6 +151,7 @@ def _request(number: int, span: Span, spans: Mapping[str, Span]) -> Asked | None
 
 def _agent(span: Span, spans: Mapping[str, Span]) -> str:
     """The name of the innermost agent around a span; "" for none. `spans`: all, by id."""
+    # A broken trace may have spans that lie within each other.
     around, visited = spans.get(span.parent), set[str]()
     while around is not None and around.id not in visited:
         if around.kind == "agent":
@@ -197,6 +200,7 @@ def _innermost(models: list[Span]) -> list[Span]:
         times = (outer.started, inner.started, inner.ended, outer.ended)
         if any(time is None for time in times):
             return False
+        # Two spans with the very same times: neither is known to be the outer one.
         return times[0] <= times[1] and times[2] <= times[3] and times[:2] != times[2:]  # type: ignore[operator]
 
     spans = []
@@ -237,6 +241,7 @@ class _Conversation:
             and messages[0].get("role") != "system"
         ):
             messages = [{"role": "system", "content": instructions}, *messages]  # as the Responses API repeats them
+        # Only for the first one: a text in a later request is most likely the whole conversation again.
         if not messages and not self.messages and (text := text_of(span.asked)):
             messages = [{"role": "user", "content": text}]
         here: Counter[str] = Counter()
@@ -334,6 +339,7 @@ def request_messages(value: Any) -> list[Any]:
             inner = inner[0] if isinstance(inner[0], list) else inner
             if all(is_message(message) for message in inner):
                 return [*_system(value), *inner]
+    # Only where nothing else is there: beside other fields a prompt is a variable among others.
     prompt = value.get("prompt")
     if isinstance(prompt, str) and (value.keys() <= {"prompt", "system"}):
         return [*_system(value), {"role": "user", "content": prompt}]
@@ -424,6 +430,7 @@ def _with_spans(transcript: Transcript, tools: Sequence[Span]) -> Transcript:
     calls: list[ToolCall] = []
     ran_for: dict[int, int] = {}  # a span's number, and the number of its call
     for call in transcript.tool_calls:
+        # An id is sure. Arguments come before the name alone, as parallel calls of one tool end in any order.
         span = next((span for span in remaining if span.call_id and span.call_id == call.id), None)
         alike = [
             span

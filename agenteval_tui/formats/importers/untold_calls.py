@@ -61,6 +61,7 @@ def with_untold_calls(transcript: Transcript, untold: Sequence[UntoldCall]) -> T
                     tool_call=None if answered is None else numbers.kept[answered],
                 )
             )
+    # Messages have moved: what refers to them by their number follows.
     for old, tool_call in enumerate(transcript.tool_calls):
         calls[numbers.kept[old]] = (
             tool_call if tool_call.message is None else replace(tool_call, message=places[tool_call.message])
@@ -184,6 +185,7 @@ def _place_of(transcript: Transcript, after: int) -> int:
     last = before[-1].message if before else None
     if last is not None:
         at = last + 1
+        # Behind the results, too: a call between calls and their results would make two answers of one.
         while at < len(messages) and messages[at].role == "tool":
             at += 1
         return at
@@ -191,5 +193,6 @@ def _place_of(transcript: Transcript, after: int) -> int:
     calling = next((at for at, message in enumerate(messages) if message.tool_calls), None)
     if calling is not None and after == 0:
         return calling
+    # An answer that ends the conversation may rest on the call.
     is_answered = bool(messages) and messages[-1].role == "assistant"
     return len(messages) - is_answered

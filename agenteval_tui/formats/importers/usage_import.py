@@ -49,10 +49,12 @@ def number(value: Any) -> float | None:
             value = float(value)
         except ValueError:
             return None
+    # In Python a bool is a number, in a file it is none.
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         figure = float(value)
+    # JSON's whole numbers have no limit, a float has one.
     except OverflowError:
         figure = math.inf
     if not math.isfinite(figure):
@@ -75,5 +77,6 @@ def moment_ms(value: Any, zone: tzinfo | None = None) -> float | None:
     try:
         moment = datetime.fromisoformat(value)
         return (moment if moment.tzinfo is not None else moment.replace(tzinfo=zone)).timestamp() * 1000
+    # A time that the platform's clock can't express: OSError on Windows, OverflowError elsewhere.
     except (ValueError, OverflowError, OSError):
         return None
