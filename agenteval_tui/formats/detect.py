@@ -100,7 +100,7 @@ def detect(source: Source) -> Format:
 def _of_head(head: Head, broken: dict[str, str]) -> Format | None:
     """`broken` gets what the plug-ins raise that fail on this file, by name."""
     if head.zip:
-        return next(format_ for format_ in _tried() if format_.zip)
+        return next((format_ for format_ in _tried() if format_.zip), None)
     value = head.values[:1]
     tests: tuple[Callable[[Format], bool], ...] = (
         lambda candidate: any(map(candidate.can_read, value)),
@@ -119,6 +119,8 @@ def _of_head(head: Head, broken: dict[str, str]) -> Format | None:
 
 
 def _why_unknown(head: Head) -> str:
+    if head.zip:
+        return "this is a ZIP archive, and none of these formats may be one"
     if head.values:
         return f"this format is unknown: its first value is {_described(head.values[0])}"
     if head.broken is None:

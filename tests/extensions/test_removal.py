@@ -238,6 +238,9 @@ def check_core(core: subprocess.Popen[str], checkout: Path, folder: Path, parts:
             asked[tuple(word.replace("GROUP", group).replace("NAME", name) for word in words)] = answer.replace(
                 "NAME", name
             )
+    if ("agenteval.importers", "inspect") in parts:  # the only format that may be an archive
+        (folder / "hello.zip").write_bytes(b"PK\x03\x04")
+        asked["import", "hello.zip"] = "this is a ZIP archive"
     value = ask(core, folder, [*verbs, *asked], app=not is_narrow)
     assert Path(value["place"]).is_relative_to(checkout)
     said = value["said"]
