@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding.framework_finder import finders
+from agenteval_tui.agents.finding.frameworks import finders
 from agenteval_tui.agents.finding.model import ConsoleScript, FoundAgent, Sign, agent_name
 from agenteval_tui.agents.finding.node_objects import graph_of
 from agenteval_tui.agents.finding.node_programs import SOURCES

@@ -19,8 +19,15 @@ from agenteval_tui.agents.finding.fields import (
     is_typed_dict,
     placeholder,
 )
-from agenteval_tui.agents.finding.framework_finder import app_finders, finder_of, finders
-from agenteval_tui.agents.finding.frameworks import SDK_NAMES, SDKS, Construction, Frameworks
+from agenteval_tui.agents.finding.frameworks import (
+    SDK_NAMES,
+    SDKS,
+    Construction,
+    Frameworks,
+    app_finders,
+    finder_of,
+    finders,
+)
 from agenteval_tui.agents.finding.model import ConsoleScript, FoundAgent, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.finding.own_calls import own_calls
 from agenteval_tui.agents.finding.python_module import (

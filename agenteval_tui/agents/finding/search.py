@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from agenteval_tui.agents.finding.declared import SETUPS, of_compose, of_env, of_langgraph, of_pyproject, scripts_of
-from agenteval_tui.agents.finding.framework_finder import finders
-from agenteval_tui.agents.finding.frameworks import SDKS, framework_packages
+from agenteval_tui.agents.finding.frameworks import SDKS, finders, framework_packages
 from agenteval_tui.agents.finding.model import ConsoleScript, Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.model_servers import may_ask
 from agenteval_tui.agents.finding.node_package import Package, package_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.finding.framework_finder import FrameworkFinder
+from agenteval_tui.agents.finding.frameworks import FrameworkFinder
 from agenteval_tui.agents.finding.model import FoundApp
 from agenteval_tui.agents.finding.python_module import Module, Modules, code_of, keyword
 

@@ -6,8 +6,7 @@ import ast
 from typing import Any
 
 from agenteval_tui.agents.finding import own_words
-from agenteval_tui.agents.finding.framework_finder import ClassAgent, FrameworkFinder, Line
-from agenteval_tui.agents.finding.frameworks import Frameworks
+from agenteval_tui.agents.finding.frameworks import ClassAgent, FrameworkFinder, Frameworks, Line
 from agenteval_tui.agents.finding.model import FoundTool, Sign
 from agenteval_tui.agents.finding.python_module import Module, Modules
 

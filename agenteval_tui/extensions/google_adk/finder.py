@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from agenteval_tui.agents.finding.framework_finder import FrameworkFinder
+from agenteval_tui.agents.finding.frameworks import FrameworkFinder
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_module import Module, Modules, keyword

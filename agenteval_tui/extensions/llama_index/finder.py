@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.finding.framework_finder import ClassAgent, FrameworkFinder, Line
+from agenteval_tui.agents.finding.frameworks import ClassAgent, FrameworkFinder, Line
 from agenteval_tui.agents.finding.python_module import Modules, code_of, is_made_with_nothing
 
 
