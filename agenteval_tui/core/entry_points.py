@@ -114,6 +114,15 @@ def loaded_own(group: str, what: str) -> Iterator[Any]:
             yield EntryPoint(group, name, target, _PACKAGE).load_as(what)
 
 
+def loaded(group: str, what: str) -> Iterator[tuple[str, Any]]:
+    """The objects of a group, agenteval's own and those of plug-ins, by name; `what` and what is left out are as for
+    `loaded_own`."""
+    for name in names(group):
+        with suppress(AgentevalError):
+            if (entry := find(group, name)) is not None:
+                yield name, entry.load_as(what)
+
+
 def is_local_agent(kind: object) -> bool:
     """Whether agents of this kind stay in our process: they send nothing, start nothing, and always answer alike."""
     name = str(kind)

@@ -4,8 +4,7 @@ the search knows of a framework."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -16,7 +15,6 @@ from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of, code_of
 from agenteval_tui.agents.process.python_frameworks import Framework
 from agenteval_tui.core import entry_points
-from agenteval_tui.core.errors import AgentevalError
 
 Line = list[tuple[Module, ast.ClassDef]]
 """A class, then the classes of the project that it is made of, with their modules."""
@@ -108,13 +106,7 @@ def app_finders() -> dict[str, AppFinder]:
 
 @cache
 def _by_package() -> dict[str, FrameworkFinder]:
-    by_package = {}
-    for package in entry_points.names(entry_points.AGENT_FINDERS):
-        with suppress(AgentevalError):  # the doctor says what is wrong with an extension
-            entry = entry_points.find(entry_points.AGENT_FINDERS, package)
-            assert entry is not None
-            by_package[package] = entry.load_as("finder of agents of")
-    return by_package
+    return dict(entry_points.loaded(entry_points.AGENT_FINDERS, "finder of agents of"))
 
 
 class Maker(Struct, frozen=True):
@@ -149,16 +141,13 @@ _OWN = (
 def makers() -> tuple[Maker, ...]:
     """What makes agents, in all frameworks. A reader that can't be loaded is left out: whoever runs an agent of its
     framework is told."""
-    all_makers = list(_OWN)
-    for package in entry_points.names(entry_points.FRAMEWORKS):
-        with suppress(AgentevalError):
-            entry = entry_points.find(entry_points.FRAMEWORKS, package)
-            assert entry is not None
-            framework: Framework = entry.load_as("reader of objects of")
-            all_makers += [
-                _maker(framework.title, each.package, *each.names, needs=each.needs) for each in framework.makers
-            ]
-    return tuple(dict.fromkeys(all_makers))
+    frameworks: Iterator[tuple[str, Framework]] = entry_points.loaded(entry_points.FRAMEWORKS, "reader of objects of")
+    offered = [
+        _maker(framework.title, each.package, *each.names, needs=each.needs)
+        for _, framework in frameworks
+        for each in framework.makers
+    ]
+    return tuple(dict.fromkeys([*_OWN, *offered]))
 
 
 @cache
