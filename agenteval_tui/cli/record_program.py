@@ -15,11 +15,10 @@ from msgspec.structs import replace
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import find_program
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, read
+from agenteval_tui.agents.recording.cassette import Cassette, Volatile, read
 from agenteval_tui.agents.recording.journal import Journal, Journals, journals_of
 from agenteval_tui.agents.recording.mcp_config import servers_over_http
 from agenteval_tui.agents.recording.playback import PaidAnswers
-from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.analysis.drafted_test import GoodRuns, make_test
 from agenteval_tui.cli.exit_codes import INTERRUPTED, exit_code
 from agenteval_tui.cli.invocation import Invocation

@@ -27,12 +27,11 @@ from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.recording.answers import Answers, Miss
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
-from agenteval_tui.agents.recording.cassette import Cassette, append, documents, write
-from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.cassette import Cassette, Volatile, append, documents, write
+from agenteval_tui.agents.recording.conversation import transcript_of, transcripts
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.journal import Journal
 from agenteval_tui.agents.recording.keys import keys_of, without_keys
-from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.matching import volatile_parts
 from agenteval_tui.agents.recording.mcp_config import shimmed
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, tool_requests
@@ -40,7 +39,6 @@ from agenteval_tui.agents.recording.playback import OrderedPlayback, PaidAnswers
 from agenteval_tui.agents.recording.program import run_program
 from agenteval_tui.agents.recording.providers import PROVIDERS, upstreams
 from agenteval_tui.agents.recording.session import Session
-from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash, new_id, now_ms, short_id

@@ -14,10 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.recording.cassette import left_in
+from agenteval_tui.agents.recording.cassette import Volatile, left_in
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question, encoded, to_json
 from agenteval_tui.agents.recording.playback import PaidAnswers
-from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.core.atomic_write import PRIVATE, append_whole, write_whole
 from agenteval_tui.core.directories import data_dir
 from agenteval_tui.core.ids import content_hash

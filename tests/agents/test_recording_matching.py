@@ -13,13 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.agents.recording.answers import Miss
-from agenteval_tui.agents.recording.cassette import Cassette, append, lines, parse, read, write
+from agenteval_tui.agents.recording.cassette import Cassette, Volatile, append, lines, parse, read, write
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Exchange, Question, events_of, received
 from agenteval_tui.agents.recording.keys import KeyRedactor
 from agenteval_tui.agents.recording.matching import Matcher, nearest, volatile_parts, without_clock
 from agenteval_tui.agents.recording.playback import CassetteIndex, OrderedPlayback, Playback
-from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.core.errors import AgentevalError
 
 CHAT = "openai/v1/chat/completions"

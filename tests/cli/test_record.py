@@ -21,10 +21,10 @@ from plain_client import POST
 from scripted import Answer, Request, ScriptedServer
 from threaded import serving
 
+from agenteval_tui.agents.recording.cassette import Volatile
 from agenteval_tui.agents.recording.exchange import Answer as Answered
 from agenteval_tui.agents.recording.exchange import Exchange, Question
 from agenteval_tui.agents.recording.playback import PaidAnswers
-from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.api.runs import Run
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store

@@ -33,6 +33,7 @@ from agenteval_tui.agents.process.child_process import (
     GRACE_S,
     SUITE_DIR,
     WORKDIR,
+    LineSplitter,
     Program,
     find_program,
     found_in,
@@ -48,11 +49,10 @@ from agenteval_tui.agents.process.errors import (
     with_last_words,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
-from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.node_report import NodePrograms, NodeReport
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.process_tree import python_that_catches
-from agenteval_tui.agents.process.program_remedy import program_remedy
+from agenteval_tui.agents.process.project_words import program_remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import last_place, traceback_in

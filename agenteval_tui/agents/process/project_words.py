@@ -1,4 +1,5 @@
-"""The environment of Python code in words: which Python, which `.env`, and what to do where one lacks something."""
+"""The environment of Python code in words: which Python, which `.env`, and what to do where one lacks something, also
+for a program that ended with an error: an agent's command, or a service."""
 
 from __future__ import annotations
 
@@ -11,11 +12,13 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.process.child_process import find_program
-from agenteval_tui.agents.process.project_environment import ProjectEnvironment
+from agenteval_tui.agents.process.node_packages import remedy_for_package
+from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_interpreter import Interpreter, is_older, required_python
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.suites.env_files import EnvFiles
+from agenteval_tui.transcripts.traceback import Traceback
 
 _NAMES = {
     **{"uv": "uv", "poetry": "Poetry", "pipenv": "Pipenv", "pdm": "pdm".upper(), "hatch": "Hatch", "conda": "conda"},
@@ -42,6 +45,7 @@ _RUN_BY = re.compile(r"#!/bin/sh\n'{3}exec' (.*python[\d.]*['\"]?) |#! *(?:/usr/
 """The first lines of a script that Python runs. Installers write the first form where a path is long or has blanks."""
 _SHARED_NAMES = ("google", "azure")
 """Many packages have modules below these names, so none owns the name."""
+_TAIL = 2_000  # characters of a program's output, where it says what went wrong
 
 
 def python_in_words(environment: ProjectEnvironment) -> str:
@@ -129,7 +133,7 @@ def remedy(clues: Mapping[str, Any], environment: ProjectEnvironment) -> str:
     return ""
 
 
-def remedy_in(output: str, env: Mapping[str, str], files: EnvFiles) -> str:
+def _remedy_in(output: str, env: Mapping[str, str], files: EnvFiles) -> str:
     """What to do about a program with this output at its end, if that names a key that is not set (`env` is what it
     had); "" if it doesn't."""
     variables = dict.fromkeys(name for name in _SECRETS.findall(output) if not env.get(name, "").strip())
@@ -220,3 +224,19 @@ def _set(variables: Sequence[str], files: EnvFiles) -> str:
 
 def _listed(files: Sequence[Path]) -> str:
     return ", ".join(map(str, files))
+
+
+def program_remedy(
+    words: str, traceback: Traceback | None, argv: Sequence[str], folder: Path, env: Mapping[str, str], files: EnvFiles
+) -> str:
+    """How to fix what a program said last (`words`), and raised; "" if that is not known. It ran as `argv` in `folder`
+    with `env`, of which `files` gave a part. Reads files of the project."""
+    raised = None if traceback is None else traceback.exceptions[0]
+    try:
+        if raised is not None and raised.type == "ModuleNotFoundError":
+            return remedy_for_module(raised.message, argv, project_environment(folder), env)
+        if raised is not None and (remedy := remedy_for_package(raised.message, folder)):
+            return remedy
+        return _remedy_in(words[-_TAIL:], env, files)
+    except AgentevalError as problem:  # a file of it changed meanwhile
+        return problem.fix

@@ -18,9 +18,8 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from agenteval_tui.agents.permission import Permission
-from agenteval_tui.agents.process.child_process import DRAIN_S, EXIT_S, GRACE_S, Tail, kill_group, start
+from agenteval_tui.agents.process.child_process import DRAIN_S, EXIT_S, GRACE_S, LineSplitter, Tail, kill_group, start
 from agenteval_tui.agents.process.framework_readers import reader_files
-from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.traceback_text import last_place
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.traceback import Traceback, traceback_from

@@ -32,10 +32,9 @@ from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.prices import Cost, Prices
 from agenteval_tui.agents.recording.answers import NOT_RECORDED_KIND, Answers
 from agenteval_tui.agents.recording.cassette import Cassette, append, documents, read
-from agenteval_tui.agents.recording.conversation import transcript_of
+from agenteval_tui.agents.recording.conversation import transcript_of, transcripts
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
-from agenteval_tui.agents.recording.live_transcript import transcripts
 from agenteval_tui.agents.recording.options import CassetteOptions, cassette_options
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.recording.protocols import used_by

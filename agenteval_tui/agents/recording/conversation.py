@@ -7,9 +7,11 @@ of the second and further ones have a name: "agent 2".
 
 from __future__ import annotations
 
+import asyncio
 import json
+import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,6 +23,7 @@ from agenteval_tui.agents.models.requests import Request, RequestReader, first_w
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_request, tool_requests
 from agenteval_tui.agents.recording.protocols import Reply, read_reply, read_request
+from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.common_ends import SharedStarts, common_start
 from agenteval_tui.core.document import extended
@@ -32,6 +35,9 @@ from agenteval_tui.transcripts.model import Note, Step, Timing, Transcript, Usag
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, RequestLine, RequestPart, message_key
 
 _Message = dict[str, Any]
+SHOW_S = 0.2
+"""The fewest seconds between two transcripts."""
+_SHARE = 10  # each transcript is built from all exchanges, which may take a tenth of the time
 
 
 class Asked(Struct, frozen=True):
@@ -781,3 +787,16 @@ def _says_much(key: str) -> bool:
     """Whether a message is not likely to be said twice."""
     _, text, calls, *_ = json.loads(key)
     return bool(calls) or len(text) >= 12
+
+
+async def transcripts(session: Session) -> AsyncIterator[Transcript]:
+    """The transcript after each change: a new request, or a new answer. It does not end."""
+    while True:
+        await session.news.wait()
+        # Before the look: what comes meanwhile wakes the next one.
+        session.news.clear()
+        began = time.perf_counter()
+        transcript = transcript_of(session.exchanges())
+        took = time.perf_counter() - began
+        yield transcript
+        await asyncio.sleep(max(SHOW_S, _SHARE * took))

@@ -7,12 +7,11 @@ from datetime import date
 
 from agenteval_tui.agents.models.requests import RequestReader
 from agenteval_tui.agents.recording.answers import Miss
-from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.cassette import Cassette, Volatile
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.matching import Matcher, nearest, without_clock
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.agents.recording.protocols import read_request
-from agenteval_tui.agents.recording.volatile import Volatile
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.transcripts.model_request import ModelRequest

@@ -13,9 +13,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import NOTHING, Permission
-from agenteval_tui.agents.process.child_process import Program, start
+from agenteval_tui.agents.process.child_process import LineSplitter, Program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail
-from agenteval_tui.agents.process.line_splitter import LineSplitter
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease
 from agenteval_tui.agents.tools import mcp_package

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.agents.recording.volatile import PATTERNS
+from agenteval_tui.agents.recording.cassette import PATTERNS
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, option_group, pass_invocation, typed_options

@@ -13,12 +13,11 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.agents.prices import Cost
-from agenteval_tui.agents.recording.cassette import Cassette
+from agenteval_tui.agents.recording.cassette import ANY, Cassette, Volatile
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.matching import same_course, volatile_parts
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
-from agenteval_tui.agents.recording.volatile import ANY, Volatile
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
