@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, Protocol, runtime_checkable
 
@@ -353,6 +354,17 @@ AgentEvent = (
     | Done
     | Failed
 )
+
+
+@asynccontextmanager
+async def closing(events: AsyncIterator[AgentEvent]) -> AsyncIterator[AsyncIterator[AgentEvent]]:
+    """An agent's events. At the end, what yields them is closed if it can be: an agent may give any async iterator, and
+    only a generator has to be closed."""
+    try:
+        yield events
+    finally:
+        if hasattr(events, "aclose"):
+            await events.aclose()
 
 
 class CheckStep(Document, frozen=True):

@@ -24,6 +24,7 @@ from agenteval_tui.agents.base import (
     ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
+    closing,
 )
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.redact import TranscriptRedactor
@@ -40,13 +41,10 @@ class EventRedactor:
 
     async def clean_all(self, events: AsyncIterator[AgentEvent]) -> AsyncGenerator[AgentEvent, None]:
         """The events to yield in place of these. What yields them is closed with this, where it can be."""
-        try:
+        async with closing(events):
             async for event in events:
                 for clean in self.clean(event):
                     yield clean
-        finally:
-            if hasattr(events, "aclose"):
-                await events.aclose()
 
     def clean(self, event: AgentEvent) -> list[AgentEvent]:
         """The events to yield in place of this one."""

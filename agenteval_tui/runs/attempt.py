@@ -6,7 +6,6 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterator, Mapping
-from contextlib import aclosing
 from typing import Any, Protocol, TypeVar, cast
 
 from msgspec.structs import replace
@@ -31,6 +30,7 @@ from agenteval_tui.agents.base import (
     TextWasReasoning,
     ToolCallFinished,
     UsageReported,
+    closing,
 )
 from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recorder import Recorder
@@ -546,11 +546,7 @@ class RunAttempts:
             text = f"{count(files, 'attachment')}: agents of this kind get their marks only"
             recorder.apply(Noted(Note("left_out", text)))
         try:
-            events = self._agent.run(request)
-            # An agent may give any async iterator; only a generator has to be closed.
-            if not hasattr(events, "aclose"):
-                return await self._consume(events, recorder)
-            async with aclosing(cast(Any, events)):
+            async with closing(self._agent.run(request)) as events:
                 failed = await self._consume(events, recorder)
                 answered_at = time.monotonic()
             # It has answered: how long its processes take to end is not the run's time.

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
-from typing import Any, TypeVar, cast
-
 from msgspec import Struct
 
-from agenteval_tui.agents.base import Agent, AgentRequest, Done, Failed
+from agenteval_tui.agents.base import Agent, AgentRequest, Done, Failed, closing
 from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.transcripts.model import ErrorCode, RunError, Transcript, Usage
-
-T = TypeVar("T")
 
 
 class SingleAnswer(Struct, frozen=True):
@@ -32,7 +26,7 @@ async def ask_once(agent: Agent, request: AgentRequest) -> SingleAnswer:
     recorder = Recorder(request.messages, tool_calls=request.tool_calls)
     failed: Failed | None = None
     done = False
-    async with aclosing(_closable(agent.run(request))) as events:
+    async with closing(agent.run(request)) as events:
         async for event in events:
             recorder.apply(event)
             if isinstance(event, Failed):
@@ -55,13 +49,3 @@ def cost_of(price: Cost | None, model: str, usage: Usage) -> float | None:
     if usage.cost is not None or usage.total_tokens is None or price is None:
         return usage.cost
     return price(model, usage)
-
-
-async def _closable(events: AsyncIterator[T]) -> AsyncGenerator[T, None]:
-    """The events; what yields them is closed with this, where it can be."""
-    try:
-        async for event in events:
-            yield event
-    finally:
-        if hasattr(events, "aclose"):
-            await cast(Any, events).aclose()

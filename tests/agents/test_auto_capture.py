@@ -17,8 +17,20 @@ from certificates import make_certificates
 from scripted import ScriptedServer
 from test_capture import LOOP, PROGRAM, WHOLE, model, run, told
 
-from agenteval_tui.agents.base import AgentEvent, AgentRequest, Captured, Failed, Noted, TextDelta
+from agenteval_tui.agents.base import (
+    AgentEvent,
+    AgentRequest,
+    AgentSetup,
+    Captured,
+    CheckReport,
+    Done,
+    Failed,
+    Noted,
+    TextDelta,
+)
+from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.permission import permission_for
+from agenteval_tui.agents.recording.auto_capture import AutoCapturingAgent
 from agenteval_tui.agents.recording.cassette import of_documents
 from agenteval_tui.agents.registry import make_agent, option_problems
 from agenteval_tui.transcripts.model import Message
@@ -454,3 +466,35 @@ def test_only_programs_that_agenteval_starts_can_have_it() -> None:
     problems = dict(option_problems("a", {"kind": "http", "url": "http://x", "capture": "auto"}))
     assert "another server needs `capture: model`" in str(problems)
     assert option_problems("a", {"kind": "command", "command": "x", "capture": "none"}) == []
+
+
+class Once:
+    """An agent of a plug-in whose events are an iterator, and no generator."""
+
+    def __init__(self) -> None:
+        self._events: list[AgentEvent] = [Done(), TextDelta("Hello")]
+
+    def run(self, request: AgentRequest) -> AsyncIterator[AgentEvent]:
+        return self
+
+    def __aiter__(self) -> AsyncIterator[AgentEvent]:
+        return self
+
+    async def __anext__(self) -> AgentEvent:
+        if not self._events:
+            raise StopAsyncIteration
+        return self._events.pop()
+
+    async def check(self, thorough: bool = False) -> CheckReport:
+        return CheckReport(True, "it is there")
+
+    async def close(self) -> None:
+        pass
+
+
+async def test_events_that_can_not_be_closed_are_passed_on(tmp_path: Path) -> None:
+    setup = AgentSetup("once", {"kind": "once"}, tmp_path, permission=ALLOWED)
+    agent = AutoCapturingAgent(Once(), setup, AgentOptions())
+    events = [event async for event in agent.run(AgentRequest((Message("user", "Hi"),)))]
+    assert events == [TextDelta("Hello"), Done()]
+    await agent.close()

@@ -15,7 +15,7 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -31,6 +31,7 @@ from agenteval_tui.agents.base import (
     ReadsFiles,
     TellsServers,
     UsageReported,
+    closing,
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.recording.open_run import OpenRun
@@ -224,7 +225,7 @@ class AutoCapturingAgent:
 
 async def _until_stopped(events: AsyncIterator[AgentEvent], run: OpenRun) -> AsyncGenerator[AgentEvent]:
     """The events, until the run is stopped by a request that is not recorded."""
-    async with aclosing(cast(Any, events)):
+    async with closing(events):
         if run.recorded is None:
             async for event in events:
                 yield event

@@ -8,7 +8,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -27,6 +27,7 @@ from agenteval_tui.agents.base import (
     Seen,
     TextDelta,
     UsageReported,
+    closing,
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.prices import Cost, Prices
@@ -413,9 +414,7 @@ async def _watched(events: AsyncIterator[AgentEvent], session: Session) -> Async
     async def pass_on() -> None:
         nonlocal ended
         try:
-            async with AsyncExitStack() as stack:
-                if hasattr(events, "aclose"):
-                    stack.push_async_callback(cast(Any, events).aclose)
+            async with closing(events):
                 async for event in events:
                     ended = isinstance(event, Done | Failed)
                     await queue.put(event)

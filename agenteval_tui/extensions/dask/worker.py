@@ -7,8 +7,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import aclosing, nullcontext, suppress
-from typing import Any, cast
+from contextlib import suppress
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,6 +22,7 @@ from agenteval_tui.agents.base import (
     TextDelta,
     ToolArgumentsDelta,
     ToolCallStarted,
+    closing,
 )
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.registry import make_agent
@@ -142,9 +143,7 @@ class _Attempt:
 
     async def _listen(self, agent: Agent, request: Any) -> None:
         count, last = 0, 0.0
-        events = agent.run(request)
-        # An agent from outside may give any asynchronous iterator, and only a generator has something to close.
-        async with aclosing(cast(Any, events)) if hasattr(events, "aclose") else nullcontext():
+        async with closing(agent.run(request)) as events:
             async for event in events:
                 if isinstance(event, Asks):
                     continue  # nobody there can let it wait

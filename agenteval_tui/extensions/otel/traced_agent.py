@@ -10,8 +10,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -29,6 +28,7 @@ from agenteval_tui.agents.base import (
     Noted,
     Prepared,
     UsageReported,
+    closing,
 )
 from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.recording.conversation import Asked, UsedTool, transcript_of_asked
@@ -96,10 +96,7 @@ class TracedAgent:
         usage: list[UsageReported] = []
         end: Done | Failed | None = None
         try:
-            async with AsyncExitStack() as stack:
-                events = self._inner.run(self._request(request, receiver, turn))
-                if hasattr(events, "aclose"):
-                    stack.push_async_callback(cast(Any, events).aclose)
+            async with closing(self._inner.run(self._request(request, receiver, turn))) as events:
                 async for event in events:  # to its end: a program that is done sends its last spans then
                     if isinstance(event, UsageReported):
                         usage.append(event)
