@@ -27,8 +27,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared
 from agenteval_tui.runs.plan.agents import UserBrief
 from agenteval_tui.runs.plan.model import RunPlan
-from agenteval_tui.runs.shared_calls import SharedCalls
-from agenteval_tui.runs.single_answer import SingleAnswer, ask_once, cost_of
+from agenteval_tui.runs.single_answer import SharedCalls, SingleAnswer, ask_once, cost_of
 from agenteval_tui.transcripts.model import USER, ErrorCode, Message, RunError, Transcript, Usage
 
 GREETING = "Hi! How can I help you today?"
