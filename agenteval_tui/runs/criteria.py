@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.ids import criterion_names
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 
@@ -14,26 +17,18 @@ if TYPE_CHECKING:
     from agenteval_tui.suites.model import Criterion
 
 
-def specs_of(criteria: Iterable[Criterion]) -> tuple[CriterionSpec, ...]:
-    """What grading needs of a test's criteria. Their names are made unique: see `criterion_names`."""
-    listed = list(criteria)
-    names = criterion_names(criterion.name for criterion in listed)
-    return tuple([spec_of(criterion, name) for criterion, name in zip(listed, names, strict=True)])
-
-
 def spec_of(criterion: Criterion, name: str = "") -> CriterionSpec:
     """What grading needs of one criterion. `name`: what tells it from the others of its test; without it, its own."""
-    return CriterionSpec(
-        name=name or criterion.name,
-        prototype_class=criterion.prototype_class,
-        config=criterion.config_uxon,
-        description=criterion.description,
-        expected_value=criterion.expected_value,
-        weight=criterion.weight,
-        severity=criterion.severity,
-        negate=criterion.negate,
-        pass_threshold=criterion.pass_threshold,
-    )
+    return extended(CriterionSpec, criterion, name=name or criterion.name, config=criterion.config_uxon)
+
+
+def specs_of(
+    criteria: Iterable[Criterion], make: Callable[[Criterion, str], CriterionSpec] = spec_of
+) -> tuple[CriterionSpec, ...]:
+    """What grading needs of a test's criteria. Their names are made unique: see `criterion_names`."""
+    listed = list(criteria)
+    names = criterion_names([criterion.name for criterion in listed])
+    return tuple([make(criterion, name) for criterion, name in zip(listed, names, strict=True)])
 
 
 class Specs:
@@ -44,11 +39,9 @@ class Specs:
 
     def of(self, criteria: Iterable[Criterion]) -> tuple[CriterionSpec, ...]:
         """The specs of a test's criteria."""
-        listed = list(criteria)
-        names = criterion_names([criterion.name for criterion in listed])
-        return tuple([self._one(criterion, name) for criterion, name in zip(listed, names, strict=True)])
+        return specs_of(criteria, self._spec)
 
-    def _one(self, criterion: Criterion, name: str) -> CriterionSpec:
+    def _spec(self, criterion: Criterion, name: str) -> CriterionSpec:
         config = criterion.config_uxon
         key = (
             config if isinstance(config, str) else json.dumps(config, default=str),
@@ -70,18 +63,7 @@ class Specs:
 
 def spec_to_dict(spec: CriterionSpec) -> dict[str, Any]:
     """The spec as JSON data, as the store keeps it: its fields and its `hash`."""
-    return {
-        "name": spec.name,
-        "prototype_class": spec.prototype_class,
-        "config": json_like(spec.config),
-        "description": spec.description,
-        "expected_value": spec.expected_value,
-        "weight": spec.weight,
-        "severity": spec.severity,
-        "negate": spec.negate,
-        "pass_threshold": spec.pass_threshold,
-        "hash": spec.hash,
-    }
+    return {**asdict(spec), "config": json_like(spec.config), "hash": spec.hash}
 
 
 def spec_from_dict(data: object) -> CriterionSpec:

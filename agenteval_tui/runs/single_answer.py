@@ -14,6 +14,9 @@ from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.transcripts.model import ErrorCode, RunError, Transcript, Usage
 
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
 
 class SingleAnswer(Struct, frozen=True):
     """What the agent left behind, and why it gave no answer (`error`; `retry`: another attempt may help). `recorded`:
@@ -54,10 +57,6 @@ def cost_of(price: Cost | None, model: str, usage: Usage) -> float | None:
     if usage.cost is not None or usage.total_tokens is None or price is None:
         return usage.cost
     return price(model, usage)
-
-
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
 
 
 class _Call(Struct):
