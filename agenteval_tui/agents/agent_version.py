@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from agenteval_tui.agents.inline_secrets import REFERENCE, SENT, is_key
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.suites.environment import expand
-from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.tool_files import tools_as_read
 
 NEUTRAL = frozenset(("timeouts", "concurrency", "max_attempts", "price"))
 """Options that can't change what an agent answers: how long is waited, how many at once, what it costs."""
@@ -27,16 +28,10 @@ def agent_version(config: Mapping[str, Any], base_dir: Path | None = None, env: 
     """
     values: dict[str, Any] = dict(config)
     if env is not None:
-        try:
+        with suppress(AgentevalError):  # a variable of another machine: as it is written
             values = dict(expand(config, env))
-        except AgentevalError:
-            values = dict(config)  # a variable of another machine: as it is written
-    tools = values.get("tools")
-    if base_dir is not None and isinstance(tools, str) and not tools.startswith("builtin:"):
-        try:
-            values["tools"] = load_tools(tools, base_dir, trusted=True)
-        except AgentevalError:
-            pass  # the run will say so
+    if base_dir is not None and "tools" in values:
+        values["tools"] = tools_as_read(values["tools"], base_dir, trusted=True)
     parts = {name: _kept(value, name) for name, value in values.items() if name not in NEUTRAL}
     return content_hash({name: value for name, value in parts.items() if value is not None})[:_DIGITS]
 

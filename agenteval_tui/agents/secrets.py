@@ -15,7 +15,7 @@ from agenteval_tui.core.entry_points import KEY_FINDERS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.redaction import SHORTEST, SHORTEST_IN_ERRORS
 from agenteval_tui.suites.environment import expand, expansions, key_from
-from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.tool_files import tools_as_read
 
 # A name with one of these words in it. Not a path to a secret, and not a number of tokens.
 _WORDS = re.compile(
@@ -117,11 +117,8 @@ def secrets_of(
     for name in _USUAL.get(str(config.get("kind", "")), ()):
         secrets |= _of_name(name, env)
     tools = config.get("tools")
-    if isinstance(tools, str) and base_dir is not None and not tools.startswith("builtin:"):
-        try:
-            config = {**config, "tools": load_tools(tools, base_dir, trusted=trusted)}
-        except AgentevalError:
-            pass  # the agent itself will say what is wrong
+    if tools is not None and base_dir is not None:
+        config = {**config, "tools": tools_as_read(tools, base_dir, trusted=trusted)}
     texts = list(_texts(config, ""))
     for path, text in texts:
         secrets |= _of_text(path, text, env)

@@ -16,11 +16,10 @@ from typing import Any
 from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.entry_points import is_local_agent
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.program_code import ProgramCode
-from agenteval_tui.suites.tool_files import load_tools
+from agenteval_tui.suites.tool_files import tools_as_read
 from agenteval_tui.transcripts.model import known_by
 
 # These say how the agent is asked and what it is called, not what it is asked.
@@ -40,7 +39,7 @@ def fingerprint(
     if is_local_agent(config.get("kind")) or (code.unknown and not config.get("revision")):
         return ""
     relevant = {key: value for key, value in config.items() if key not in _WITHOUT}
-    tools = _tools(config.get("tools"), base_dir, trusted)
+    tools = tools_as_read(config.get("tools"), base_dir, trusted=trusted)
     files = dict(sorted(_files([relevant, tools], base_dir)))
     return content_hash([json_like(relevant), json_like(tools), files, code.hash])
 
@@ -67,16 +66,6 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
         return content_hash(parts)
     except TypeError:  # a date in the context, as YAML has them
         return content_hash(json_like(parts))
-
-
-def _tools(tools: Any, base_dir: Path, trusted: bool) -> object:
-    if not isinstance(tools, str) or tools.startswith("builtin:"):
-        return tools
-
-    try:
-        return load_tools(tools, base_dir, trusted=trusted)
-    except AgentevalError:
-        return tools  # the agent itself will say what is wrong
 
 
 def _files(value: object, base_dir: Path) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,15 @@ def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dic
         path = require_inside(tools, base_dir, trusted=trusted)
         return _checked(_read(path), str(path))
     return _checked(tools, "tools")
+
+
+def tools_as_read(tools: Any, base_dir: Path, *, trusted: bool = False) -> Any:
+    """The tools of a file; as they are written where they are no file, or one that can't be read: whoever makes the
+    agent says what is wrong with it."""
+    if isinstance(tools, str) and not tools.startswith(BUILT_IN):
+        with suppress(AgentevalError):
+            return load_tools(tools, base_dir, trusted=trusted)
+    return tools
 
 
 def no_toolset(tools: str) -> AgentevalError:
