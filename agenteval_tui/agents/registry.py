@@ -65,11 +65,8 @@ def make_agent(
             where=f"agent {name!r}",
             fix="an agent has `run`, `check` and `close` (see agents/base.py)",
         )
-    model = _options_of(name, full.get("kind"))
-    if not (isinstance(model, type) and issubclass(model, AgentOptions)):
-        return agent
-    how = capture_of(full)
-    if how == NONE:
+    model, how = _options_of(name, full.get("kind")), capture_of(full)
+    if model is None or how == NONE:
         return agent
     options = read_options(model, name, full)
     return agent if how == AUTO and not options.runs_here else _captured(how, agent, setup, options)
@@ -80,8 +77,7 @@ def capture_of(config: Mapping[str, Any]) -> str:
     if config.get("cassette"):
         return MODEL
     model = options_model(str(config.get("kind", "")))
-    usual = model.usual_capture if isinstance(model, type) and issubclass(model, AgentOptions) else NONE
-    return str(config.get("capture") or usual)
+    return str(config.get("capture") or (NONE if model is None else model.usual_capture))
 
 
 def _captured(how: str, agent: Agent, setup: AgentSetup, options: AgentOptions) -> Agent:
@@ -109,10 +105,9 @@ def option_problems(name: str, config: Mapping[str, Any], *, as_written: bool = 
         if as_written and "${" in str(kind):
             return []
         return [("kind", f"{error.what} ({error.fix})" if error.fix else error.what)]
-    if isinstance(model, type) and issubclass(model, AgentOptions):
-        problems = problems_of(model, config, as_written=as_written)
-        return problems or _lacks_of_capture(str(config.get("capture")))
-    return []
+    if model is None:
+        return []
+    return problems_of(model, config, as_written=as_written) or _lacks_of_capture(str(config.get("capture")))
 
 
 def _lacks_of_capture(name: str) -> list[tuple[str, str]]:
@@ -128,8 +123,7 @@ def _lacks_of_capture(name: str) -> list[tuple[str, str]]:
 
 def options_model(kind: str) -> type[AgentOptions] | None:
     """The model of a kind's options; None where it has none. Raises `AgentevalError`."""
-    model: type[AgentOptions] | None = _options_of(kind, kind)
-    return model
+    return _options_of(kind, kind)
 
 
 def is_model(kind: Any) -> bool:
@@ -139,14 +133,14 @@ def is_model(kind: Any) -> bool:
         model = options_model(str(kind))
     except AgentevalError:
         return False
-    return isinstance(model, type) and issubclass(model, AgentOptions) and model.asks_model
+    return model is not None and model.asks_model
 
 
-def _options_of(name: str, kind: object) -> Any:
+def _options_of(name: str, kind: object) -> type[AgentOptions] | None:
     light = entry_points.find(AGENT_OPTIONS, str(kind))
-    if light is None:
-        return getattr(_class_of(name, kind), "options_model", None)
-    return _loaded(name, light)
+    model = getattr(_class_of(name, kind), "options_model", None) if light is None else _loaded(name, light)
+    # A plug-in's agent may have whatever it likes under that name.
+    return model if isinstance(model, type) and issubclass(model, AgentOptions) else None
 
 
 def _class_of(name: str, kind: object) -> Callable[[AgentSetup], object]:

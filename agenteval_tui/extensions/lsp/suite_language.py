@@ -19,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents import registry as agents
-from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError, Fix, TextEdit
 from agenteval_tui.grading import registry
@@ -163,7 +162,7 @@ class _Kinds(Mapping[str, ObjectType]):
             model = agents.options_model(kind)
         except AgentevalError as broken:
             return ObjectType(kind, str(broken), extra=True)
-        if not (isinstance(model, type) and issubclass(model, AgentOptions)):
+        if model is None:
             return ObjectType(kind, extra=True)
         schema = object_type(model)
         return replace(schema, name=kind, properties=_without(schema, "kind"))

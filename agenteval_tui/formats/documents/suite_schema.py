@@ -18,7 +18,6 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from agenteval_tui.agents import registry as agents
-from agenteval_tui.agents.options import AgentOptions
 from agenteval_tui.agents.tools.options import CommandEntry, McpEntry, MockEntry, PythonEntry
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import where
@@ -491,7 +490,7 @@ def _agent(schemas: _Definitions) -> Schema:
         except AgentevalError:
             continue
         known.append(kind)
-        if not (isinstance(model, type) and issubclass(model, AgentOptions)):
+        if model is None:
             continue
         body = schemas.of_model(model, "agent.", _Options())
         for name in [name for name in schemas.definitions if name.startswith("agent.")]:
