@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from agenteval_tui.agents.network_options import KEY_RULE
+from agenteval_tui.agents.network_options import KEY_RULE, KeyVariable, names_a_key
 from agenteval_tui.agents.options import option_names, option_problems
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import exactly_one
@@ -112,9 +112,7 @@ class McpServerOptions(BaseModel):
     env: dict[str, str] = Field(default_factory=dict, description="More environment variables.")
     url: str | None = Field(None, description="A server that speaks MCP over HTTP.")
     headers: dict[str, str] = Field(default_factory=dict, description="Additional HTTP headers.")
-    api_key_env: str | None = Field(
-        None, description="The environment variable that holds the key; not the key itself."
-    )
+    api_key_env: KeyVariable
     only: list[str] | None = Field(None, description="The tools to offer. Default: all.")
     prefix: str = Field("", description="A text to put before the tools' names.")
     shared: bool = Field(False, description="true: one server for all runs. Default: one for each run.")
@@ -130,9 +128,9 @@ class McpServerOptions(BaseModel):
             checked_command(self.command, shell=False)
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError(f"`url` must begin with http:// or https://, not {self.url[:60]!r}")
-        if self.api_key_env is not None and not self.api_key_env.replace("_", "").isalnum():
-            raise ValueError("`api_key_env` is the name of an environment variable, not the key itself")
         return self
+
+    _names_a_key = model_validator(mode="after")(names_a_key)
 
 
 class McpEntry(BaseModel):
