@@ -148,7 +148,7 @@ class Toolbox(Struct):
     def _add(self, tool: Tool) -> None:
         name = tool.spec.name
         # A place was kept for a tool whose signature was not known yet.
-        if not isinstance(self.tools.get(name, _NOT_YET), _NotYet):
+        if name in self.tools and not isinstance(self.tools[name], _NotYet):
             raise AgentevalError(
                 f"two tools are called {name!r}", fix="rename one; an MCP server's tools can have a `prefix`"
             )
@@ -166,17 +166,13 @@ class Toolbox(Struct):
                 task.cancel()
 
 
-class _NotYet:
+class _NotYet(Struct, frozen=True):
     """A tool that exists once the toolbox was entered; it keeps the tool's place in the order."""
 
-    def __init__(self, name: str = "", description: str = "", parameters: Mapping[str, Any] | None = None) -> None:
-        self.spec = ToolSpec(name, description) if parameters is None else ToolSpec(name, description, parameters)
+    spec: ToolSpec
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
         return ToolOutcome("the tool was not started", error=True)
-
-
-_NOT_YET = _NotYet()
 
 
 def make_toolbox(
@@ -241,12 +237,12 @@ class _Making:
         if isinstance(entry, MockEntry):
             self.tools[entry.name] = mock_tool(entry)
             return
-        self.tools[entry.name] = _NotYet(entry.name, entry.said, entry.parameters)
+        # Of a function, the process that imports it tells the signature.
+        spec = ToolSpec(entry.name, entry.said, {"type": "object"} if entry.parameters is None else entry.parameters)
+        self.tools[entry.name] = _NotYet(spec)
         if isinstance(entry, CommandEntry):
-            parameters = {"type": "object"} if entry.parameters is None else entry.parameters
             argv = tuple(argv_of(entry.command, entry.shell))
             folder = folder_of(entry.cwd, self._folder, self._trusted)
-            spec = ToolSpec(entry.name, entry.said, parameters)
             self.sources.append(
                 CommandTool(spec, argv, folder, {**self._env, **entry.env}, entry.timeout, self._permission)
             )
