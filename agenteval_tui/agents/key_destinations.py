@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import Path
@@ -15,8 +14,7 @@ from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import KEY_FINDERS, EntryPoint, is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.phrasing import cut
-from agenteval_tui.suites.env_files import env_files
-from agenteval_tui.suites.environment import expand, expansions
+from agenteval_tui.suites.environment import environment_if_readable, expand, expansions
 from agenteval_tui.suites.tool_files import load_tools
 from agenteval_tui.suites.trust import Sending
 
@@ -58,7 +56,7 @@ def sends_keys(
     expanded, `environ` the environment (None: this process'). Nothing is raised: an address that can't be read counts
     as foreign.
     """
-    env = _environment(config, base_dir, environ)
+    env = environment_if_readable(base_dir, environ, config)
     sends: dict[Sending, None] = {}
     kind = str(config.get("kind"))
     if (target := entry_points.own(KEY_FINDERS).get(kind)) is not None:
@@ -72,16 +70,8 @@ def sends_headers(
     config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
     """In words, which headers this agent would send to servers that the file names, beside what `sends_keys` has."""
-    env = _environment(config, base_dir, environ)
+    env = environment_if_readable(base_dir, environ, config)
     return tuple(dict.fromkeys(header for part in _parts(config, base_dir) for header in part.headers(env)))
-
-
-def _environment(config: Mapping[str, Any], base_dir: Path, environ: Mapping[str, str] | None) -> dict[str, str]:
-    try:
-        brought = env_files(base_dir, config).variables
-    except AgentevalError:
-        brought = {}
-    return {**brought, **(os.environ if environ is None else environ)}
 
 
 def sends_to(name: str, address: str) -> Sending | None:
@@ -148,8 +138,7 @@ class _Part:
                 yield place
 
     def _keys(self) -> list[str]:
-        variables = [str(value) for name, value in self._config.items() if name.endswith("_env") and value]
-        return [variable for variable in variables if isinstance(variable, str)]
+        return [str(value) for name, value in self._config.items() if name.endswith("_env") and value]
 
     def _address_is_plain(self) -> bool:
         return not any("${" in text for text in self._written())

@@ -23,7 +23,7 @@ from agenteval_tui.core.private_files import read_small
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_surroundings import Surrounding, surroundings_of
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file
-from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.environment import environment_for, environment_if_readable
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.yaml.line_index import LineIndex
 from agenteval_tui.suites.yaml.tree import MappingNode, compose, resolve
@@ -232,12 +232,7 @@ def recordings_of(store: Store, reference: str, within: str = "") -> Mapping[str
 
 def redactor_of(configured: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
     """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
-
-    environ = os.environ if env is None else env
-    try:
-        full: Mapping[str, str] = environment_for(configured.base_dir, environ, configured.config)
-    except AgentevalError:
-        full = environ
+    full = environment_if_readable(configured.base_dir, env, configured.config)
     return TranscriptRedactor(secrets_of(configured.config, full, configured.base_dir, trusted=True))
 
 

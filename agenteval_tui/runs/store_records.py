@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import Future
 from typing import Any
 
 from agenteval_tui.agents.agent_version import agent_version
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.attempt import RunAttempts
@@ -17,7 +15,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan
 from agenteval_tui.runs.plan.model import Plan, RunPlan
 from agenteval_tui.runs.task_payload import Tasks
 from agenteval_tui.suites.commits import Place, agent_folder, places_of
-from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.environment import environment_if_readable
 from agenteval_tui.transcripts.model import Transcript
 
 
@@ -95,10 +93,7 @@ def planned_runs(plan: Plan, tasks: Tasks, first: int = 0) -> list[PlannedRun]:
 
 
 def _version_of(agent: AgentPlan) -> str:
-    try:
-        env = environment_for(agent.base_dir, config=agent.config)
-    except AgentevalError:  # the .env can't be read: the run will say so
-        env = dict(os.environ)
+    env = environment_if_readable(agent.base_dir, config=agent.config)
     return agent_version(agent.config, agent.base_dir, env)
 
 

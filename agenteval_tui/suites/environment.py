@@ -123,6 +123,16 @@ def environment_for(
     return {**env_files(folder, config).variables, **(os.environ if environ is None else environ)}
 
 
+def environment_if_readable(
+    folder: Path, environ: Mapping[str, str] | None = None, config: Mapping[str, Any] | None = None
+) -> dict[str, str]:
+    """As `environment_for`; without the `.env` where that can't be read: the run says so."""
+    try:
+        return environment_for(folder, environ, config)
+    except AgentevalError:
+        return dict(os.environ if environ is None else environ)
+
+
 KEYRING_SERVICE = "agenteval"
 
 

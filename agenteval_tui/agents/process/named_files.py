@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from agenteval_tui.agents.process.node_packages import program_of_package
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.callable_name import parse_callable
-from agenteval_tui.suites.environment import environment_for, expand
+from agenteval_tui.suites.environment import environment_if_readable, expand
 from agenteval_tui.suites.tool_files import declared_tools
 
 _SEPARATORS = re.compile(r"[\s;|&<>()'\"`$]+")
@@ -32,11 +32,8 @@ def files_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[Path, ...
 
     `config` is as it is written. What does not exist is not among them; nothing is raised.
     """
-    try:
-        env = environment_for(base_dir, config=config)
-    except AgentevalError:
-        # A file of variables that can't be read is an error elsewhere; what is named by others is still found.
-        env = dict(os.environ)
+    # A file of variables that can't be read is an error elsewhere; what is named by others is still found.
+    env = environment_if_readable(base_dir, config=config)
     files: dict[Path, None] = {}
     for entry in (config, *_tools(config, base_dir)):
         files.update(dict.fromkeys(islice(_of_entry(_expanded(entry, env), base_dir, env), _MOST - len(files))))
@@ -188,13 +185,6 @@ def _folder(folder: Path, *, whole: bool) -> Iterator[Path]:
         return
 
 
-def _below(folder: Path) -> Iterable[Path]:
-    count = 0
-    for here, _, names in os.walk(folder):
-        for name in sorted(names):
-            path = Path(here) / name
-            if path.is_file():
-                yield path
-                count += 1
-                if count >= _MOST:
-                    return
+def _below(folder: Path) -> Iterator[Path]:
+    paths = (Path(here, name) for here, _, names in os.walk(folder) for name in sorted(names))
+    return islice(filter(Path.is_file, paths), _MOST)

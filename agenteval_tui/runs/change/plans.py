@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
-from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.runs.around.plan import ServicePlan
 from agenteval_tui.runs.plan.model import RunPlan
-from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.environment import environment_if_readable
 
 WITHHELD = "agenteval-recorded"
 """The value of the keys of model servers in a run that is answered from its recording: a client that does not ask where
@@ -47,10 +46,7 @@ def environment_without_keys(runs: Sequence[RunPlan]) -> dict[str, str]:
     """Our environment, with another value for each key of a model server that an agent of these runs would get."""
     env = dict(os.environ)
     for agent in {agent.hash: agent for run in runs for agent in run.agents}.values():
-        try:
-            variables: Mapping[str, str] = environment_for(agent.base_dir, os.environ, agent.config)
-        except AgentevalError:  # the .env can't be read: the run will say so
-            variables = os.environ
+        variables = environment_if_readable(agent.base_dir, config=agent.config)
         env.update({name: WITHHELD for name in MODEL_KEYS if variables.get(name)})
     return env
 

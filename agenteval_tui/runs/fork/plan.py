@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ from agenteval_tui.runs.plan.variation import agent_plan
 from agenteval_tui.runs.resume import StoredPlan, stored_plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.suites.environment import environment_for
+from agenteval_tui.suites.environment import environment_if_readable
 from agenteval_tui.suites.load import load_suite, load_suites
 from agenteval_tui.suites.model import AgentConfig
 from agenteval_tui.transcripts.model import Message, Transcript, known_by
@@ -239,7 +238,7 @@ def check_agent(agent: AgentPlan) -> None:
     model = options_model(kind)
     if model is None:
         return
-    options = model.model_validate(expanded(agent, _environment(agent)))
+    options = model.model_validate(expanded(agent, environment_if_readable(agent.base_dir, config=agent.config)))
     if options.prefix_problem is not None:
         problem, fix = options.prefix_problem
         raise CannotContinueError(
@@ -312,7 +311,7 @@ def question_of(source: Source, conversation: Conversation, answers: int | None 
     run, agent = source.stored.run, source.agent
     messages = [[m.role, m.content, m.tool_calls, m.tool_call, m.name] for m in conversation.messages]
     calls = [[c.name, c.arguments, c.result, c.status] for c in conversation.tool_calls]
-    version = agent_version(agent.config, agent.base_dir, _environment(agent))
+    version = agent_version(agent.config, agent.base_dir, environment_if_readable(agent.base_dir, config=agent.config))
     criteria = [spec.hash for spec in run.specs]
     context = conversation.context(source.context)
     # What only some questions have is added where it is there, so the hash of the others is the same without it.
@@ -456,10 +455,3 @@ def _run(source: Source, conversation: Conversation, origin: ForkOrigin, number:
 def _seed(seed: int, number: int) -> int:
     """Another one for each continuation, the same whenever it is asked."""
     return int(hashlib.sha256(f"{seed},{number}".encode()).hexdigest()[:8], 16)
-
-
-def _environment(agent: AgentPlan) -> Mapping[str, str]:
-    try:
-        return environment_for(agent.base_dir, config=agent.config)
-    except AgentevalError:  # the .env can't be read: the run will say so
-        return dict(os.environ)
