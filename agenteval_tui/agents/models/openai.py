@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import AgentSetup, Failed
+from agenteval_tui.agents.base import Failed
 from agenteval_tui.agents.embedder import Embedding
 from agenteval_tui.agents.http.client_factory import NoWayError
 from agenteval_tui.agents.models.loop import ModelAgent
@@ -17,7 +17,8 @@ from agenteval_tui.transcripts.model import ErrorCode
 
 
 class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
-    """Talks to a server of OpenAI's kind. `api: responses` speaks the Responses API."""
+    """Talks to a server of OpenAI's kind. `api: responses` speaks the Responses API. It is an embedder, too: of any
+    server that has OpenAI's `/embeddings`, such as Ollama, vLLM, LM Studio, LiteLLM."""
 
     options_model = OpenAIOptions
     usual_address = " (it usually ends with /v1)"
@@ -50,22 +51,3 @@ class OpenAIChatAgent(ModelAgent[OpenAIOptions]):
             model if isinstance(model, str) else self._options.model,
             usage=used if used.input_tokens is None else replace(used, output_tokens=0),
         )
-
-
-class OpenAIEmbedder:
-    """Embeddings from any server that has OpenAI's `/embeddings`: Ollama, vLLM, LM Studio, LiteLLM, OpenAI itself.
-
-    Takes the options of an agent of kind `openai`: `base_url`, `model`, `api_key_env`, `headers`, `timeouts`."""
-
-    options_model = OpenAIOptions
-
-    def __init__(self, setup: AgentSetup) -> None:
-        self._agent = OpenAIChatAgent(setup)
-
-    async def embed(self, text: str) -> Embedding | Failed:
-        """The vector that the server gives."""
-        return await self._agent.embed(text)
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._agent.close()
