@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import Agent, CheckReport
-from agenteval_tui.agents.permission import Permission, needs_of_agent
-from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.agents.permission import Permission, needs_of_agent, program_words
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem

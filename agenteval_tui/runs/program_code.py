@@ -21,10 +21,10 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from agenteval_tui.agents.permission import program_words
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.named_files import files_of_agent
 from agenteval_tui.agents.process.project_environment import project_environment
-from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import content_hash

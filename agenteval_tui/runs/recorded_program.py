@@ -19,12 +19,11 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.key_destinations import sends_to
 from agenteval_tui.agents.models.requests import first_words
-from agenteval_tui.agents.permission import Permission, Use
+from agenteval_tui.agents.permission import Permission, Use, program_words
 from agenteval_tui.agents.prices import Cost, Prices
 from agenteval_tui.agents.process.command import input_of
 from agenteval_tui.agents.process.launchers import launched
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
-from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.recording.answers import Answers, Miss
 from agenteval_tui.agents.recording.capture import NOTHING_SEEN
 from agenteval_tui.agents.recording.cassette import Cassette, Volatile, append, documents, write

@@ -17,13 +17,13 @@ from agenteval_tui.agents.permission import (
     Permission,
     TrustRequirement,
     Use,
+    executes,
     leads_outside,
     merge_needs,
     permission_for,
     uses_of_agent,
     uses_of_code,
 )
-from agenteval_tui.agents.process.trust_description import executes
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading import registry

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.agents.process.trust_description import executes
+from agenteval_tui.agents.permission import executes
 
 SERVER = {"mcp": {"command": ["npx", "-y", "a server"], "only": ["x"]}}
 

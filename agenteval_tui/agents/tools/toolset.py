@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
-from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.permission import NOTHING, Permission, program_words
 from agenteval_tui.agents.process.options import folder_of, places_of
-from agenteval_tui.agents.process.trust_description import program_words
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges, tool_changes
 from agenteval_tui.agents.tools.command import CommandTool, late
 from agenteval_tui.agents.tools.mcp import McpServer, McpTools, ToolHost, check_installed

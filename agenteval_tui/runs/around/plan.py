@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, convert, to_builtins
 from pydantic import ValidationError
 
-from agenteval_tui.agents.process.trust_description import program_words
+from agenteval_tui.agents.permission import program_words
 from agenteval_tui.agents.secrets import is_secret_name
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_of
