@@ -1,5 +1,5 @@
-"""What a source in JavaScript or TypeScript says of its agent (instructions, tools, what it is asked), and the agents
-that it exports. A program asks those that is written into the command."""
+"""A package for Node: what starts its sources, what each says of its agent (instructions, tools, what it is asked), and
+the agents that it exports. A program asks those that is written into the command."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
-from agenteval_tui.agents.finding.node_package import Package, package_of
 from agenteval_tui.agents.finding.project_files import ProjectFiles
+from agenteval_tui.agents.process.node_packages import program_of_package
+from agenteval_tui.core.json_values import json_object
 
+_NPX = ["npx", "--yes"]  # what is no dependency, npx may ask for before it fetches it
 _TEXT = r"""(?:'((?:[^'\\\n]|\\.)+)'|"((?:[^"\\\n]|\\.)+)"|`([^`$]+)`)"""
 _PROMPT = re.compile(rf"\b(?:(?:prompt|content|input)\s*:\s*|run\(\s*\w+\s*,\s*){_TEXT}")
 _SYSTEM = re.compile(rf"\b(?:system|instructions?|systemPrompt)\s*:\s*{_TEXT}")
@@ -120,6 +122,44 @@ _NAMES = """\
   for (const { id, function: { name } } of request.messages.flatMap((each) => each.tool_calls ?? [])) names[id] = name;
 """
 _BLANK = re.compile(r"\b(?:FILE|AGENT|ASKS|LOAD)\b")
+
+
+class Package:
+    """A folder with a package.json; the root of the search may have none."""
+
+    def __init__(self, files: ProjectFiles, path: str, read: Mapping[str, Any]) -> None:
+        self.files = files
+        self.path = path
+        self.folder = path.rpartition("/")[0]
+        listed = [read.get(key) for key in ("dependencies", "devDependencies")]
+        self.names = {str(name) for table in listed if isinstance(table, dict) for name in table}
+        self.is_module = read.get("type") == "module"
+        """Whether its sources are modules, and not of CommonJS."""
+        scripts = read.get("scripts")
+        self.scripts = (
+            {str(k): v for k, v in scripts.items() if isinstance(v, str)} if isinstance(scripts, dict) else {}
+        )
+
+    def starts(self, file: str) -> list[str]:
+        """The words that start a source of the package, or code that imports it."""
+        if file.endswith((".js", ".mjs", ".cjs")):
+            return ["node"]
+        bun = any(self.files.has(f"{self.folder}/{name}".lstrip("/")) for name in ("bun.lock", "bun.lockb"))
+        return ["bun"] if bun and not self.has("tsx") else self.runner("tsx")
+
+    def has(self, program: str) -> bool:
+        """Whether one of its packages has the program, or one that is installed above it."""
+        return program in self.names or program_of_package(program, self.files.root / self.folder) is not None
+
+    def runner(self, program: str) -> list[str]:
+        """The words that start a program of npm."""
+        return [program] if self.has(program) else [*_NPX, program]
+
+
+def package_of(files: ProjectFiles, path: str) -> Package | None:
+    """The package of a package.json."""
+    read = json_object(files.text(path) or b"")
+    return None if read is None else Package(files, path, read)
 
 
 def told_in(text: str) -> dict[str, Any]:

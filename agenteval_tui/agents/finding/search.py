@@ -11,7 +11,7 @@ from agenteval_tui.agents.finding.declared import SETUPS, of_compose, of_env, of
 from agenteval_tui.agents.finding.frameworks import SDKS, finders, framework_packages
 from agenteval_tui.agents.finding.model import ConsoleScript, Findings, FoundAgent, Sign
 from agenteval_tui.agents.finding.model_servers import may_ask
-from agenteval_tui.agents.finding.node_package import Package, package_of
+from agenteval_tui.agents.finding.node_objects import Package, package_of
 from agenteval_tui.agents.finding.node_programs import programs_of
 from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PARTS, PythonAgents
