@@ -40,11 +40,10 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.numbers import count, dollars, spoken_seconds
 from agenteval_tui.history.records import FailedAttempt
-from agenteval_tui.runs.around.asking import asked_with
 from agenteval_tui.runs.around.execution import RunSurroundings, SetupFailed
 from agenteval_tui.runs.around.services import OutputFromNow
 from agenteval_tui.runs.events import AttemptFailed, RunPreparing, RunShown, RunStarted, RunState, Tell, TurnStarted
-from agenteval_tui.runs.plan.conversation import answers_last
+from agenteval_tui.runs.plan.conversation import answers_last, asked_with
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.pricing import Priced
 from agenteval_tui.runs.retries import Retries

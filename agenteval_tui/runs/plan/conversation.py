@@ -1,7 +1,8 @@
 """What an agent is asked: prompt, messages and turns of a test, with the variables of a row put in.
 
 Templates are the contents of messages, the turns, and the texts in the arguments of tool calls. What a row of a
-dataset brings along as its own prompt is data: braces in it stay as they are.
+dataset brings along as its own prompt is data: braces in it stay as they are. Where hooks bring variables, the
+templates are rendered again once these have run.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges
 from agenteval_tui.core.attachment_files import keep
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.json_values import with_texts
+from agenteval_tui.runs.around.plan import Asks
 from agenteval_tui.runs.plan.agents import UserBrief
+from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.suites.datasets import messages_of, prompt_of
 from agenteval_tui.suites.message_files import attached, is_address
 from agenteval_tui.suites.model import ContentPart, Test
@@ -32,6 +35,7 @@ _NAME = re.compile(r"\{\{ *([A-Za-z_][A-Za-z0-9_]*) *\}\}")
 _RESERVED = frozenset(
     ("true", "false", "none", "True", "False", "None", "and", "or", "not", "in", "is", "if", "else", "self", "super")
 )
+_ASKS = {"prompt", "messages", "turns", "user"}
 
 
 class Conversation(Struct, frozen=True):
@@ -303,3 +307,37 @@ class Text:
             pieces += (str(variables[name]), literal)
         text = "".join(pieces)
         return text if len(text) <= MAX_RENDERED else render(self.text, variables)  # which refuses it
+
+
+def asks_of(test: Test) -> dict[str, Any]:
+    """What a test asks, as it is written."""
+    return test.model_dump(include=_ASKS, exclude_unset=True, exclude_none=True)
+
+
+def asked_with(run: RunPlan, variables: Mapping[str, Any]) -> RunPlan:
+    """The run with the variables that it has now. Raises `AgentevalError` when a template needs one that is
+    missing, or an image or a file can't be read."""
+    asks = run.around.asks if run.around is not None else None
+    if variables == run.variables and asks is None:
+        return run
+    if asks is None or run.around is None:
+        return replace(run, variables=variables)
+    try:
+        conversation = Conversations(_test(asks), Path(run.around.folder)).of(variables, asks.row)
+    except AgentevalError as error:
+        raise AgentevalError(f"test {run.ref.test!r}: {error.what}", where=error.where, fix=error.fix) from error
+    user = run.user if run.user is None or conversation.user is None else replace(run.user, brief=conversation.user)
+    return replace(
+        run,
+        variables=variables,
+        messages=conversation.messages,
+        tool_calls=conversation.tool_calls,
+        turns=conversation.turns,
+        files=conversation.files,
+        user=user,
+    )
+
+
+def _test(asks: Asks) -> Test:
+    criterion = {"name": "-", "prototype_class": "-", "config_uxon": ""}
+    return Test.model_validate({**asks.test, "id": "-", "criteria": [criterion]})

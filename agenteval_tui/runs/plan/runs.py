@@ -14,12 +14,11 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import canonical_json, content_hash, new_id
 from agenteval_tui.core.options import OptionError
-from agenteval_tui.runs.around.asking import asks_of
 from agenteval_tui.runs.around.plan import Asks, Surroundings, surroundings_of
 from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.events import RunRef
 from agenteval_tui.runs.plan.agents import AgentPlan, UserPlan
-from agenteval_tui.runs.plan.conversation import Conversation, Conversations
+from agenteval_tui.runs.plan.conversation import Conversation, Conversations, asks_of
 from agenteval_tui.runs.plan.gates import gate_of, stop_threshold
 from agenteval_tui.runs.plan.model import ARMS, DEFAULT, RunPlan, StopRule, arm_label
 from agenteval_tui.runs.plan.options import PlanOptions
