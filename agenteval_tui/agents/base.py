@@ -1,11 +1,12 @@
-"""What an agent is: something that takes a conversation and yields events."""
+"""What an agent is: something that takes a conversation and yields events. And what an embedder is, which gives the
+vector of a text."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, runtime_checkable
 
 from msgspec import Meta, Struct, field
 
@@ -459,4 +460,44 @@ class Closable(Protocol):
 
     def release(self, run: str) -> None:
         """The run (`AgentRequest.run`) is over. Also called for runs of which it knows nothing."""
+        ...
+
+
+class Embedding(Struct, frozen=True):
+    """A text's vector, which model gave it, and what a person should know of it ("cut at 256 tokens")."""
+
+    vector: tuple[float, ...]
+    model: str = ""
+    note: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """A kind of embedder (entry point group `agenteval.embedders`); made from an `AgentSetup`, as agents are.
+
+    `embed` never raises for what a server does wrong: it gives a `Failed`. Vectors of one embedder have one length.
+    """
+
+    async def embed(self, text: str) -> Embedding | Failed:
+        """The vector of one text."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections."""
+        ...
+
+
+class LocalEmbedder(Embedder, Protocol):
+    """An embedder that needs no address (entry point group `agenteval.local_embedders`, beside `agenteval.embedders`).
+
+    Where no embedder is named, the first whose `missing()` is "" is taken. `install` is the command that installs what
+    is missing.
+    """
+
+    install: ClassVar[str]
+
+    @staticmethod
+    def missing() -> str:
+        """What is not installed of what it needs, in words; "" when all is there."""
         ...

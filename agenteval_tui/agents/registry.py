@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agenteval_tui.agents.base import Agent, AgentSetup, TranscriptSource
-from agenteval_tui.agents.embedder import Embedder, LocalEmbedder
+from agenteval_tui.agents.base import Agent, AgentSetup, Embedder, LocalEmbedder, TranscriptSource
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.agents.options import option_problems as problems_of
 from agenteval_tui.agents.permission import NOTHING, Permission
@@ -218,6 +217,6 @@ def make_embedder(
         raise AgentevalError(
             f"kind {kind!r} gives a {type(embedder).__name__} that is not an embedder",
             where=f"embedder {name!r}",
-            fix="an embedder has `embed` and `close` (see agents/embedder.py)",
+            fix="an embedder has `embed` and `close` (see agents/base.py)",
         )
     return embedder

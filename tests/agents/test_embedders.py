@@ -12,8 +12,7 @@ import pytest
 from aimock import Aimock, NotAvailable
 from scripted import Answer, Request, ScriptedServer
 
-from agenteval_tui.agents.base import Failed
-from agenteval_tui.agents.embedder import Embedding
+from agenteval_tui.agents.base import Embedding, Failed
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_embedder
 from agenteval_tui.core import entry_points

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import Failed
-from agenteval_tui.agents.embedder import Embedding
+from agenteval_tui.agents.base import Embedding, Failed
 from agenteval_tui.agents.http.client_factory import NoWayError
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.openai_chat import ChatProtocol

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-from agenteval_tui.agents.base import AgentSetup, Failed
-from agenteval_tui.agents.embedder import Embedding
+from agenteval_tui.agents.base import AgentSetup, Embedding, Failed
 from agenteval_tui.agents.options import AgentOptions, read_options
 from agenteval_tui.transcripts.model import RunError
 

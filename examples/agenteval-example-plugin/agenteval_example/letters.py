@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import string
 
-from agenteval_tui.agents.base import AgentSetup, Failed
-from agenteval_tui.agents.embedder import Embedding
+from agenteval_tui.agents.base import AgentSetup, Embedding, Failed
 from agenteval_tui.transcripts.model import RunError
 
 

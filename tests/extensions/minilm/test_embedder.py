@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from agenteval_tui.agents.base import Failed
-from agenteval_tui.agents.embedder import Embedding
+from agenteval_tui.agents.base import Embedding, Failed
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.registry import make_embedder
 from agenteval_tui.core.errors import AgentevalError
