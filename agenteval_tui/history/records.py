@@ -87,7 +87,7 @@ class PlannedRun(Struct, frozen=True):
     recording: str = ""
     """The id of the recorded run, if this run only grades it again."""
     agent_version: str = ""
-    """The configuration of the agent (`agents.agent_version`); "": not known."""
+    """The configuration of the agent (`agents.stored_config`); "": not known."""
     fork_of: str = ""
     """The id of the run that this run continues; no statistics count such a run. `fork`: the step and the changes, as
     JSON (`runs.fork.model.ForkOrigin`)."""
@@ -236,7 +236,7 @@ class RunRow(Struct, frozen=True):
     """Whether it is left out of what is counted: a newer grading of the same recording takes its place, or it is a
     fork."""
     agent_version: str = ""
-    """Which configuration of the agent answered (`agents.agent_version`); "": not known."""
+    """Which configuration of the agent answered (`agents.stored_config`); "": not known."""
     fork_of: str = ""
     """The id of the run that it continues ("": none), and `fork`: from where and how (`runs.fork.model`)."""
     fork: str = ""

@@ -82,7 +82,7 @@ _TABLES = (
     # AUTOINCREMENT: a number is never used again, so that a page key or a search hit never means another run.
     # `steps`: how many tools it called, so that trends read one narrow index. `recording`: what was recorded once
     # counts once, however often it was graded (`recordings.py`). `agent_version`: an agent is its configuration,
-    # whatever it is called ("": not known; `agents.agent_version`). `fork_of`: it continues another run (its id) from a
+    # whatever it is called ("": not known; `agents.stored_config`). `fork_of`: it continues another run (its id) from a
     # step of it, with changes (`fork`, JSON: `runs.fork.model`); it counts nowhere, and `superseded` is 2.
     """CREATE TABLE runs (
         id INTEGER PRIMARY KEY AUTOINCREMENT, uid TEXT NOT NULL UNIQUE, execution INTEGER NOT NULL,

@@ -37,13 +37,12 @@ from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.runs.budget import SpendingLimit
-from agenteval_tui.runs.judge_labels import JudgeLabels
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.pricing import price_for
 from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.single_answer import SharedCalls, ask_once, cost_of
-from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
+from agenteval_tui.runs.stored_answers import JudgeLabels, label_reply, sole_of_specs
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import openai_messages, to_json
 from agenteval_tui.transcripts.finish_reason import ending_of

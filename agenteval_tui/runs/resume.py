@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
-from agenteval_tui.agents.inline_secrets import put_back
+from agenteval_tui.agents.stored_config import put_back
 from agenteval_tui.core.directories import config_dir, db_option
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import Future
 from typing import Any
 
-from agenteval_tui.agents.agent_version import agent_version
+from agenteval_tui.agents.stored_config import agent_version
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.attempt import RunAttempts

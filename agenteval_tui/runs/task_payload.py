@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import asdict, fields
 
-from agenteval_tui.agents.inline_secrets import without_keys
+from agenteval_tui.agents.stored_config import without_keys
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.spec import CriterionSpec, json_like
 from agenteval_tui.runs.around.plan import read_surroundings, surroundings_data

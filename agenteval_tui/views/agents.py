@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
-from agenteval_tui.runs.agent_factory import Configured, options_of
-from agenteval_tui.runs.agent_surroundings import Surrounding
+from agenteval_tui.runs.agent_factory import Configured, Surrounding, options_of
 from agenteval_tui.views.model import Fact, Facts, Heading, Paragraph, Span, Text, View, paragraphs, text
 
 _SIGNS: dict[bool | None, Span] = {True: ("✓", "good"), False: ("!", "broken"), None: ("·", "dim")}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from agenteval_tui.agents.agent_version import agent_version
+from agenteval_tui.agents.stored_config import agent_version
 from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import VarianceComponent, VarianceReport, ledger

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import AgentEvent, AgentRequest, Done, Failed, TextDelta
-from agenteval_tui.agents.inline_secrets import put_back, without_keys
+from agenteval_tui.agents.stored_config import put_back, without_keys
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.remote_requests import RemoteRequest, Reply
 from agenteval_tui.grading.spec import CriterionSpec

@@ -8,8 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import CheckReport, CheckStep
-from agenteval_tui.runs.agent_factory import Configured
-from agenteval_tui.runs.agent_surroundings import Surrounding
+from agenteval_tui.runs.agent_factory import Configured, Surrounding
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import plain as plain_line
 from agenteval_tui.views import terminal

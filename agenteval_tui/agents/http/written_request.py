@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from agenteval_tui.agents.base import AgentRequest
-from agenteval_tui.agents.inline_secrets import is_key
+from agenteval_tui.agents.stored_config import is_key
 from agenteval_tui.suites.environment import Reference, pieces
 
 

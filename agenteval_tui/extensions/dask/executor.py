@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any, Protocol, cast
 
 from agenteval_tui.agents.base import Agent, AgentEvent, AgentRequest, CheckReport, Done, Failed
-from agenteval_tui.agents.inline_secrets import without_keys
 from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.stored_config import without_keys
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.version import __version__

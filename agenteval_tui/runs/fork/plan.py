@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
-from agenteval_tui.agents.agent_version import agent_version
 from agenteval_tui.agents.recording.options import NONE
 from agenteval_tui.agents.registry import options_model
+from agenteval_tui.agents.stored_config import agent_version
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError

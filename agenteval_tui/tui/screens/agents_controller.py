@@ -20,8 +20,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.numbers import count, short_dollars, short_duration, token_count
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.agent_factory import Configured, check_configured
-from agenteval_tui.runs.agent_surroundings import Surrounding
+from agenteval_tui.runs.agent_factory import Configured, Surrounding, check_configured
 from agenteval_tui.runs.chat_session import Conversation
 from agenteval_tui.runs.trust_check import check_agents
 from agenteval_tui.suites.environment import environment_for
