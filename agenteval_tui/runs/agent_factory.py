@@ -180,7 +180,6 @@ def configured_agents(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[
 
     Raises `AgentevalError` when agents.yaml can't be read at all.
     """
-
     path = agents_path(config_dir)
     mine, problems = read_agents_file(path)
     configured: list[Configured] = []
@@ -202,7 +201,6 @@ def configured_agents(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[
 
 def options_of(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """(option, value as text) of an agent's configuration but its kind and description. Nothing that may be a key."""
-
     pairs: list[tuple[str, str]] = []
     for name, value in config.items():
         if name in ("kind", "description"):

@@ -251,7 +251,6 @@ def _functions(spec: CriterionSpec) -> Iterator[str]:
 
 def _respondents(respondents: Respondents, suite_key: str, spec: CriterionSpec) -> Iterator[AgentPlan]:
     """The agents that judge or embed for a criterion."""
-
     for kind, metric in _remote(spec):
         if kind not in ("chat", "embed"):
             continue
