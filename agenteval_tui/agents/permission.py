@@ -239,12 +239,12 @@ def _only_sending(need: TrustRequirement, sends: tuple[Sending, ...]) -> TrustRe
     return replace(need, what=tuple(map(str, sends)), sends=sends, trusted=True)
 
 
-def needs_of_agent(config: Mapping[str, Any], base_dir: Path, env: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def needs_of_agent(config: Mapping[str, Any], base_dir: Path) -> tuple[str, ...]:
     """In words, what an agent of a suite could do that needs trust: run programs, read other folders, send keys.
 
-    `config` is as it is written, `env` the environment (None: this process'). () for what needs none.
+    `config` is as it is written. () for what needs none.
     """
-    return tuple(dict.fromkeys(what for use in uses_of_agent(base_dir, config, base_dir, env=env) for what in use.what))
+    return tuple(dict.fromkeys(what for use in uses_of_agent(base_dir, config, base_dir) for what in use.what))
 
 
 def uses_of_agent(

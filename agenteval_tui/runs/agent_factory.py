@@ -255,7 +255,6 @@ def make_configured(
     configured: Configured,
     permission: Permission,
     *,
-    env: Mapping[str, str] | None = None,
     store: Store | None = None,
 ) -> Agent:
     """The agent itself; nothing is connected or started yet.
@@ -263,7 +262,7 @@ def make_configured(
     Raises `AgentevalError`: it is not configured right, or (`NotTrustedError`) `permission`
     (`trust_check.check_agents`) does not cover it.
     """
-    full = environment_for(configured.base_dir, os.environ if env is None else env, configured.config)
+    full = environment_for(configured.base_dir, config=configured.config)
     source = None if store is None else lambda reference: recordings_of(store, reference)
     return make_agent(
         configured.name,
@@ -294,9 +293,9 @@ def recordings_of(store: Store, reference: str, within: str = "") -> Mapping[str
     return grouped((row.test_id, transcripts[row.id]) for row in rows if row.id in transcripts)
 
 
-def redactor_of(configured: Configured, env: Mapping[str, str] | None = None) -> TranscriptRedactor:
+def redactor_of(configured: Configured) -> TranscriptRedactor:
     """What must not be repeated of what this agent says. Never raises for a `.env` that can't be read."""
-    full = environment_if_readable(configured.base_dir, env, configured.config)
+    full = environment_if_readable(configured.base_dir, config=configured.config)
     return TranscriptRedactor(secrets_of(configured.config, full, configured.base_dir, trusted=True))
 
 

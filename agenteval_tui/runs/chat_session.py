@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import aclosing
 
 from msgspec import Struct, field
@@ -47,7 +47,6 @@ class Conversation:
         agent: Configured,
         permission: Permission = NOTHING,
         *,
-        env: Mapping[str, str] | None = None,
         store: Callable[[], Store] | None = None,
     ) -> None:
         """`store` is asked for by agents that replay an execution, and read only.
@@ -57,7 +56,6 @@ class Conversation:
         self.configured = agent
         self.turns: list[ChatMessage] = []
         self.busy = False
-        self._env = env
         self._store = store
         self._permission = permission
         self._agent: Agent | None = None
@@ -118,7 +116,7 @@ class Conversation:
 
     def _make(self) -> Agent:
         store = self._store() if self._store is not None and self.configured.kind == "replay" else None
-        return make_configured(self.configured, self._permission, env=self._env, store=store)
+        return make_configured(self.configured, self._permission, store=store)
 
     def forget(self) -> None:
         """Begin a new conversation with the same agent."""
@@ -147,7 +145,7 @@ class Conversation:
             turn=len(self.turns),
         )
         done = False
-        redactor = EventRedactor(redactor_of(self.configured, self._env))
+        redactor = EventRedactor(redactor_of(self.configured))
         async with aclosing(redactor.clean_all(agent.run(request))) as events:
             async for event in events:
                 if isinstance(event, PromptSent):

@@ -82,7 +82,7 @@ class Engine:
 
     `prepare()` finds the problems that can be found before anything is run; `run()` calls it unless that was done.
     `command()` must be called in the loop's thread. `env` holds the variables that agents may use; `retry_base_s` is
-    the first back-off. `pid` is the process that does the work, if that is not this one. The store is left open.
+    the first back-off. The store is left open.
     `recorded`: what answers the requests of a run to its models in place of the servers, by the run's id. `agents`:
     those of the plan, made before, and closed by who made them. `judges`: a limit of what judges may cost, apart from
     the plan's.
@@ -97,7 +97,6 @@ class Engine:
         env: Mapping[str, str] | None = None,
         retry_base_s: float = 0.5,
         grace_s: float = GRACE_S,
-        pid: int | None = None,
         recorded: Mapping[str, RecordedAnswers] | None = None,
         agents: Mapping[str, Prepared] | None = None,
         judges: SpendingLimit | None = None,
@@ -114,7 +113,6 @@ class Engine:
         self._store = store
         self._retry_base_s = retry_base_s
         self._grace_s = grace_s
-        self._pid = pid
         self._tell = self.events.tell
         self._completion = RunCompletion(
             self.state,
@@ -217,7 +215,7 @@ class Engine:
         plan, state, started_ms = self.plan, self.state, now_ms()
         state.started_at = time.monotonic()
         # Stored before anything is sent: an execution that can't be stored must cost nothing.
-        await asyncio.wrap_future(begin(self._store, plan, started_ms, self._pid))
+        await asyncio.wrap_future(begin(self._store, plan, started_ms))
         # Beside the runs: git may take seconds in a large repository.
         self._commits = CommitReading(places_of_plan(plan))
         self._queue_runs()

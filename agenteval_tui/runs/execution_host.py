@@ -7,9 +7,8 @@ all of it, however it was started.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.history.store import Store
@@ -25,7 +24,7 @@ class Host:
 
     `emit` gets every event first, in the event loop's thread. `detached`: the socket is the only way to watch it, so
     there must be one, and the end waits a moment for the watcher that started it. Otherwise the execution runs without
-    one if none can be created, and `unwatchable` says why. `more` goes to the engine.
+    one if none can be created, and `unwatchable` says why. `env`: as the engine takes it.
     """
 
     def __init__(
@@ -36,9 +35,9 @@ class Host:
         *,
         detached: bool = False,
         notices: tuple[str, ...] = (),
-        **more: Any,
+        env: Mapping[str, str] | None = None,
     ) -> None:
-        self.engine = Engine(plan, store, self._tell, **more)
+        self.engine = Engine(plan, store, self._tell, env=env)
         self._emit = emit
         self._detached = detached
         self._notices = notices

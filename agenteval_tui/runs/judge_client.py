@@ -109,7 +109,6 @@ class JudgeClient:
         known: Known | None = None,
         transcripts: TranscriptSource | None = None,
         permission: Permission = NOTHING,
-        timeout_s: float = TIMEOUT_S,
         retry_base_s: float = 0.5,
         limit: SpendingLimit | None = None,
         labels: JudgeLabels | None = None,
@@ -119,7 +118,6 @@ class JudgeClient:
         self._known = known
         self._transcripts = transcripts
         self._permission = permission
-        self._timeout_s = timeout_s
         self._retry_base_s = retry_base_s
         self._limit = limit
         self._labels = labels
@@ -243,7 +241,7 @@ class JudgeClient:
         attempt = 0
         try:
             # The wait for a place and for one's turn is not the respondent's time: the time-out begins last.
-            async with respondent.room, self._turn(), asyncio.timeout(self._timeout_s):
+            async with respondent.room, self._turn(), asyncio.timeout(TIMEOUT_S):
                 form = self._form(plan, request)
                 while True:
                     if self._limit is not None and (refusal := self._limit.refusal):
@@ -264,7 +262,7 @@ class JudgeClient:
                         break
                     await asyncio.sleep(retries.wait_s(attempt, outcome.retry_after_s))
         except TimeoutError:
-            outcome = _Got(Reply(error=f"did not answer within {self._timeout_s:g} s"))
+            outcome = _Got(Reply(error=f"did not answer within {TIMEOUT_S:g} s"))
         except Exception as error:
             outcome = _Got(Reply(error=f"raised {type(error).__name__}: {error}"))
         reply = outcome.reply

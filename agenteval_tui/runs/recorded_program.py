@@ -502,7 +502,7 @@ async def store_graded(store: Store, plan: Plan, recording: Recording, max_cost:
     run = plan.runs[0]
     judged, replies = GradedRun.nothing("cancelled", "the recording was stopped"), None
     # Begun before it is graded: replies of judges are kept with a run that is there.
-    begin(store, plan, recording.started_ms, os.getpid()).result()
+    begin(store, plan, recording.started_ms).result()
     # Read while the program ran: the commit is that of its start.
     if recording.commits:
         store.write(KeepCommits(plan.execution_id, recording.commits))

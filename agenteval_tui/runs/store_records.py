@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future
 from typing import Any
 
@@ -19,17 +20,17 @@ from agenteval_tui.suites.environment import environment_if_readable
 from agenteval_tui.transcripts.model import Transcript
 
 
-def begin(store: Store, plan: Plan, started_ms: int, pid: int | None) -> Future[Any]:
+def begin(store: Store, plan: Plan, started_ms: int) -> Future[Any]:
     """Store the plan: as a new execution, with the data needed to resume it, or as one that continues."""
     # A plan with an order continues an execution that is there.
     if plan.order:
         again = [run.ref.run for run in plan.runs]
-        return store.resume_execution(plan.execution_id, pid, again=again, options=plan.options)
+        return store.resume_execution(plan.execution_id, os.getpid(), again=again, options=plan.options)
     tasks = Tasks(plan)
-    return store.begin_execution(_execution_record(plan, started_ms, pid, tasks), planned_runs(plan, tasks))
+    return store.begin_execution(_execution_record(plan, started_ms, tasks), planned_runs(plan, tasks))
 
 
-def _execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks) -> ExecutionRecord:
+def _execution_record(plan: Plan, started_ms: int, tasks: Tasks) -> ExecutionRecord:
     """The execution itself. Where several tests run together, its id is their batch id as well."""
     return ExecutionRecord(
         id=plan.execution_id,
@@ -40,7 +41,6 @@ def _execution_record(plan: Plan, started_ms: int, pid: int | None, tasks: Tasks
         started_ms=started_ms,
         batch_id=plan.execution_id if plan.tests > 1 else None,
         options=dict(plan.options),
-        pid=pid,
         setup=tasks.setup(),
         name=plan.name,
         note=plan.note,

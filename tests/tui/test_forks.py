@@ -61,7 +61,7 @@ def test_a_process_of_its_own_asks_what_is_missing(forked: Path, tmp_path: Path)
     with Store.open(forked / "history.db") as store:
         run = store.runs_of_execution(store.execution("last").id)[0].id
         request = ForkRequest(run, 2, RIGHT, 5, max_cost=0.5)
-        price = priced(store, request, user_agents={})
+        price = priced(store, request)
         assert (price.known, price.takes.runs, price.requests) == (2, 3, 3)
         asked = ExecutionRequest(config_dir=str(tmp_path), fork=request)
         plan, _ = _plan(asked, store)

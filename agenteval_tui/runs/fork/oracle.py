@@ -7,7 +7,7 @@ for what the history knows: whoever asks again after a crash gets the stored ans
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -31,7 +31,6 @@ from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import RunPlan
 from agenteval_tui.runs.store_records import planned_runs
 from agenteval_tui.runs.task_payload import Tasks
-from agenteval_tui.suites.model import AgentConfig
 
 
 class Oracle:
@@ -39,7 +38,7 @@ class Oracle:
     count.
 
     Its limit on cost is that of all continuations of this oracle together. `emit` gets the events of the runs. `agent`:
-    the name of a different agent that continues the run. `more` goes to the engine. Raises `AgentevalError` if the run
+    the name of a different agent that continues the run. Raises `AgentevalError` if the run
     was made elsewhere, if its agent can't continue a conversation (`fork.plan.CannotContinueError`), or if a key is
     missing. Asking raises `NotTrustedError`.
     """
@@ -53,11 +52,9 @@ class Oracle:
         purpose: Purpose = "fork",
         title: str = "",
         emit: Callable[[Event], None] | None = None,
-        user_agents: Mapping[str, AgentConfig] | None = None,
         agent: str = "",
-        **more: Any,
     ) -> None:
-        self.source = source_of(store, row, user_agents=user_agents, agent=agent, by_tape=purpose == "blame")
+        self.source = source_of(store, row, agent=agent, by_tape=purpose == "blame")
         self.execution_id = ""
         """The execution that holds what was asked; "": nothing had to be asked yet."""
         self.branches: dict[str, int] = {}
@@ -73,7 +70,6 @@ class Oracle:
         self.trust = options.trust
         self._title = title or title_of(row, purpose)
         self._emit = emit
-        self._more = more
         self._stopped = False
         self._running: tuple[asyncio.AbstractEventLoop, Host] | None = None
 
@@ -190,7 +186,7 @@ class Oracle:
         if continues:
             first = self._store.execution(plan.execution_id).runs
             await asyncio.wrap_future(self._store.add_runs(plan.execution_id, planned_runs(plan, Tasks(plan), first)))
-        host = Host(plan, self._store, self._emit, **self._more)
+        host = Host(plan, self._store, self._emit)
         self._running = asyncio.get_running_loop(), host
         try:
             self.execution_id = plan.execution_id

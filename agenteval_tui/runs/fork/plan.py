@@ -374,9 +374,9 @@ class ForkPrice(Struct, frozen=True):
     branches: int = 1
 
 
-def priced(store: Store, request: ForkRequest, *, user_agents: Mapping[str, AgentConfig] | None = None) -> ForkPrice:
+def priced(store: Store, request: ForkRequest) -> ForkPrice:
     """What a request would take. Raises what asking it would raise, but for a lack of trust."""
-    source, questions = _requested(store, request, user_agents)
+    source, questions = _requested(store, request)
     planned = fork_plan(store, source, questions, request.n)
     messages = store.transcript(request.run).messages
     requests = sum(
@@ -411,7 +411,7 @@ def requested_plan(
 
 
 def _requested(
-    store: Store, request: ForkRequest, user_agents: Mapping[str, AgentConfig] | None
+    store: Store, request: ForkRequest, user_agents: Mapping[str, AgentConfig] | None = None
 ) -> tuple[Source, list[Question]]:
     source = source_of(store, store.run(request.run), user_agents=user_agents, agent=request.agent)
     return source, questions_of(store.transcript(request.run), request.at, request.changes, request.sweep)
