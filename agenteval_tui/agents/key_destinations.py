@@ -13,6 +13,7 @@ from agenteval_tui.agents.http.own_servers import is_own
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import KEY_FINDERS, EntryPoint, is_local_agent
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.json_values import texts_in
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.environment import environment_if_readable, expand, expansions
 from agenteval_tui.suites.tool_files import load_tools
@@ -146,7 +147,7 @@ class _Part:
     def _written(self) -> list[str]:
         names = _ADDRESSES.get(self._kind)
         if names is None:  # a plug-in's kind: whatever looks like an address may be one
-            return [text for text in texts_of(self._config) if "://" in text or "${" in text]
+            return [text for text in texts_in(self._config) if "://" in text or "${" in text]
         return [str(self._config[name]) for name in names if self._config.get(name)]
 
     def _addresses(self, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -200,18 +201,6 @@ def _without_server(entry: object) -> object:
     if not isinstance(entry, Mapping):
         return entry
     return {name: value for name, value in entry.items() if name != "mcp"}
-
-
-def texts_of(value: object, depth: int = 0) -> Iterator[str]:
-    """All texts within a value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping) and depth < 50:
-        for item in value.values():
-            yield from texts_of(item, depth + 1)
-    elif isinstance(value, list | tuple) and depth < 50:
-        for item in value:
-            yield from texts_of(item, depth + 1)
 
 
 def _place(address: str, *, hidden: bool, written: str = "") -> _Place | None:

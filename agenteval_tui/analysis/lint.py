@@ -14,6 +14,7 @@ from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.entry_points import EMBEDDERS
 from agenteval_tui.core.errors import AgentevalError, Problem, Severity
+from agenteval_tui.core.json_values import texts_in
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.config.diagnostics import diagnose
 from agenteval_tui.grading.config_variables import variables_of, without_templates
@@ -22,7 +23,7 @@ from agenteval_tui.grading.registry import prototype
 from agenteval_tui.grading.spec import metrics_in
 from agenteval_tui.grading.type_names import short_name
 from agenteval_tui.runs.criteria import spec_of
-from agenteval_tui.runs.plan.conversation import conversation_of, strings_in
+from agenteval_tui.runs.plan.conversation import conversation_of
 from agenteval_tui.runs.plan.gates import TEST, gate_of, stop_threshold
 from agenteval_tui.suites.agents_file import agents_path, read_agents_file, resolve_agent
 from agenteval_tui.suites.callable_name import callable_problem, parse_callable
@@ -692,10 +693,10 @@ def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
     for message in test.messages or ():
         for call in message.tool_calls:
             inner = call.get("function", call) if isinstance(call, dict) else None
-            texts += strings_in(inner.get("arguments") if isinstance(inner, dict) else None)
+            texts += texts_in(inner.get("arguments") if isinstance(inner, dict) else None)
     yield "the prompt", _variables_in(texts)
     if test.user is not None:
-        yield "the simulated user", _variables_in(strings_in(test.user.model_dump(exclude={"agent"})))
+        yield "the simulated user", _variables_in(texts_in(test.user.model_dump(exclude={"agent"})))
     for criterion in test.criteria:
         spec = spec_of(criterion)
         if not spec.broken:

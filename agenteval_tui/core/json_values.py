@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
+
+DEEPEST = 200
+"""Levels of lists and objects in one another, in everything that is read from elsewhere: the same for every version of
+Python, whose decoders go 1,000 to 10,000 levels deep."""
 
 
 def parsed_json(text: str | bytes) -> Any:
@@ -52,16 +56,20 @@ def with_texts(value: object, change: Callable[[str], object]) -> Any:
     return with_leaves(value, lambda leaf: change(leaf) if isinstance(leaf, str) else leaf)
 
 
+def texts_in(value: object, depth: int = 0) -> Iterator[str]:
+    """All texts in a value, without the names of its properties; none that are nested deeper than `DEEPEST`."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple) and depth < DEEPEST:
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from texts_in(item, depth + 1)
+
+
 def value_at(value: Any, path: Iterable[str | int]) -> Any:
     """What a path of keys and numbers leads to. Raises LookupError, TypeError where it leads nowhere."""
     for step in path:
         value = value[step]
     return value
-
-
-DEEPEST = 200
-"""Levels of lists and objects in one another, in everything that is read from elsewhere: the same for every version of
-Python, whose decoders go 1,000 to 10,000 levels deep."""
 
 
 def is_too_deep(value: object) -> bool:

@@ -17,6 +17,7 @@ from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.core.entry_points import is_local_agent
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.json_values import texts_in
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.runs.program_code import ProgramCode
 from agenteval_tui.suites.tool_files import tools_as_read
@@ -70,14 +71,8 @@ def request_hash(agent: str, request: AgentRequest, turns: tuple[str, ...], *, v
 
 def _files(value: object, base_dir: Path) -> Iterator[tuple[str, str]]:
     """The files of the folder that a configuration names, with the hash of their content."""
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _files(item, base_dir)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _files(item, base_dir)
-    elif isinstance(value, str) and 0 < len(value) < 1_000 and "\n" not in value:
-        for name in _places(value):
+    for text in texts_in(value):
+        for name in _places(text) if 0 < len(text) < 1_000 and "\n" not in text else ():
             path = base_dir / name
             try:
                 if path.is_file() and path.stat().st_size <= _LARGEST:

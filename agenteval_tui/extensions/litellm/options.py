@@ -7,8 +7,8 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from agenteval_tui.agents.key_destinations import texts_of
 from agenteval_tui.agents.network_options import KEY_RULE, ModelOptions
+from agenteval_tui.core.json_values import texts_in
 from agenteval_tui.suites.trust import Sending
 
 _SAMPLING = (
@@ -120,6 +120,6 @@ def destination(config: Mapping[str, Any]) -> Sending:
     provider, slash, rest = model.partition("/")
     names_provider = slash and not any(sign in model for sign in ("${", "://")) and rest
     # Parameters can name an address, too (`api_base`).
-    more = [text for text in texts_of(config.get("params")) if "://" in text or "${" in text]
+    more = [text for text in texts_in(config.get("params")) if "://" in text or "${" in text]
     place = str(config.get("base_url") or (f"{provider} (through litellm)" if names_provider else f"litellm's {model}"))
     return Sending("the keys that litellm finds", ", ".join((place, *more)))

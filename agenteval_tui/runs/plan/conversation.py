@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChanges
 from agenteval_tui.core.attachment_files import keep
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.json_values import with_texts
+from agenteval_tui.core.json_values import texts_in, with_texts
 from agenteval_tui.runs.around.plan import Asks
 from agenteval_tui.runs.plan.agents import UserBrief
 from agenteval_tui.runs.plan.model import RunPlan
@@ -86,10 +86,10 @@ class Conversations:
         self._given = Conversation(messages, transcript.tool_calls, turns, user)
         self._messages = [(message, Text(message.content)) for message in messages]
         self._turns = [Text(turn) for turn in turns]
-        calls = [text for call in transcript.tool_calls for text in (*strings_in(call.arguments), call.result or "")]
+        calls = [text for call in transcript.tool_calls for text in (*texts_in(call.arguments), call.result or "")]
         self._constant_calls = not any(map(is_template, calls))
         texts = [*self._turns, *(text for _, text in self._messages)]
-        self._constant_user = user is None or not any(map(is_template, strings_in(user.as_dict())))
+        self._constant_user = user is None or not any(map(is_template, texts_in(user.as_dict())))
         self._constant = self._constant_calls and self._constant_user and all(text.constant for text in texts)
         self._made: Conversation | None = None  # of parts without variables: files are read once
 
@@ -242,17 +242,6 @@ def _of_row(row: Mapping[str, Any], user: UserBrief | None) -> Conversation:
             fix="write `prompt:` in the test, or call a column input, prompt or question",
         )
     return Conversation((Message("user", prompt),), user=user)
-
-
-def strings_in(value: object) -> list[str]:
-    """All texts in a JSON value, without the names of its properties."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, Mapping):
-        return [text for item in value.values() for text in strings_in(item)]
-    if isinstance(value, list | tuple):
-        return [text for item in value for text in strings_in(item)]
-    return []
 
 
 def _with(message: Message, content: str) -> Message:
