@@ -185,6 +185,7 @@ def configured_agents(loaded: Iterable[LoadedSuite], config_dir: Path) -> tuple[
     configured: list[Configured] = []
     if mine:
         text = read_small(path, "the list of your agents") or ""
+        # What is wrong in it was reported above: here it only says where each agent is.
         lines = _lines(compose(text, lambda *_: None)[0], LineIndex(text))
         configured += [
             Configured(name, agent_config.as_dict(), path, lines.get(name, 1)) for name, agent_config in mine.items()
@@ -288,6 +289,7 @@ def recordings_of(store: Store, reference: str, within: str = "") -> Mapping[str
             execution,
         )
     rows = [row for row in store.runs_of_execution(execution.id) if row.status not in _WITHOUT]
+    # What replays them takes the recordings of a test one after another: those of its default configuration first.
     rows.sort(key=lambda row: (row.variation != "", row.position))
     transcripts = dict(store.transcripts([row.id for row in rows]))
     return grouped((row.test_id, transcripts[row.id]) for row in rows if row.id in transcripts)

@@ -43,6 +43,7 @@ class Specs:
 
     def _spec(self, criterion: Criterion, name: str) -> CriterionSpec:
         config = criterion.config_uxon
+        # A text and a mapping of the same JSON are two: the text may be written in another way, and is shown so.
         key = (
             config if isinstance(config, str) else json.dumps(config, default=str),
             isinstance(config, str),

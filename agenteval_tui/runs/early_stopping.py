@@ -31,6 +31,7 @@ class Repetitions(Struct):
         """A run ended; True when that decided the pass rate."""
         if status not in ("passed", "failed"):
             return False
+        # Counted also once the answer is there: runs that were in flight then still end, and `why` tells of all.
         self.judged += 1
         self.passed += status == "passed"
         if self.answer != "open":
@@ -74,6 +75,7 @@ def repetitions_of(runs: Iterable[RunPlan], earlier: Iterable[tuple[str, RunRef,
         group.planned += 1
         by_run[run.ref.run] = group
     for suite_key, ref, status in earlier:
+        # A test of which no run is left to make has no group: nothing can be saved.
         group = groups.get(_key(suite_key, ref))
         if group is not None:
             group.planned += 1

@@ -371,6 +371,7 @@ class RunState(Struct, omit_defaults=True):
 
     def copy(self, ref: RunRef | None = None) -> RunState:
         """The same, by itself; of the run `ref` where that is given."""
+        # Parts are replaced and never changed, so the list alone is copied.
         return replace(self, ref=ref or self.ref, parts=list(self.parts))
 
 
@@ -475,12 +476,14 @@ class Command(Struct, frozen=True, omit_defaults=True):
 def encode(message: Event | Command) -> str:
     """One line of JSON, without the newline. Fields that have their default value are left out."""
     plain: dict[str, Any] = to_builtins(message)
+    # The names of a run are in `planned` already: with them in each state, a snapshot would tell all of them twice.
     if isinstance(message, Snapshot):
         plain["states"] = [_with_id(state) for state in plain["states"]]
     elif isinstance(message, RunShown):
         plain["state"] = _with_id(plain["state"])
     if isinstance(message, Event):
         plain["type"] = message.type
+    # ASCII: what agents write may hold half of a surrogate pair, which no socket takes as UTF-8.
     return json.dumps(plain, ensure_ascii=True, separators=(",", ":"))
 
 

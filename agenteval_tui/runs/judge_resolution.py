@@ -51,6 +51,7 @@ class Respondents(Struct, frozen=True):
         }
         respondents = cls(suites, user_agents, judge or "")
         if judge:
+            # Without suites, as where a file is graded, only the user's own agents can be meant.
             for key in suites or ("",):
                 respondents.named(judge, key)
         return respondents

@@ -196,6 +196,7 @@ def check_executor(options: PlanOptions) -> None:
     """Raise `AgentevalError` where there is no such executor, or nothing says where its scheduler is."""
     if options.executor in ("", LOCAL):
         return
+    # It also raises where no package offers an executor of that name.
     variable = executor_class(options.executor).address_variable
     if not options.scheduler:
         raise AgentevalError(

@@ -141,6 +141,7 @@ def _users(plan: Plan) -> Iterator[PlannedUser]:
 
 def _needs(plan: Plan) -> tuple[NeedsTrust, ...]:
     needs: tuple[TrustRequirement, ...] = needs_of(plan)
+    # What the user allowed for this time is no question.
     reasons = {} if plan.trust else {need.folder: reason for need, reason in untrusted_needs(needs)}
     return tuple(
         NeedsTrust(str(need.folder), need.what, not reasons.get(need.folder), reasons.get(need.folder, ""))

@@ -181,6 +181,7 @@ class _Maker:
         self._user_agent = None if test.user is None else _user_agent(chosen, test.user.agent, user_agents)
         usual = TIMEOUT_S * (test.user.max_turns if test.user is not None else 1)
         self._state = {name: probe.as_dict() for name, probe in suite.probes(test).items()}
+        # The nearest counts: what was asked for this execution, then the test, then its suite.
         self._timeout_s = float(options.timeout or test.timeout or defaults.timeout or usual)
         self._threshold = test.pass_threshold if test.pass_threshold is not None else defaults.pass_threshold
         self._tags = tuple(dict.fromkeys((*suite.tags, *test.tags)))
@@ -240,6 +241,7 @@ def _seed_of(head: str, row_key: str, repetition: int, seed: int) -> int:
     """A number for an agent that varies: the same on every machine, the same for all variations of a test, and the same
     for a row wherever it is in its file (`row_key` "": the test has no dataset)."""
     row = canonical_json(row_key) if row_key else "0"
+    # A key may hold half of a surrogate pair, as its dataset does.
     data = f"{head},{row},{repetition},{seed}]".encode("utf-8", "surrogatepass")
     return int(hashlib.sha256(data).hexdigest()[:8], 16)
 
@@ -305,6 +307,7 @@ def _arms(
     A name means an agent; where there is none of that name, a variation of the test ("default": none).
     """
     base = _variation(chosen, options.variation)
+    # As without A/B: a test that does not have the chosen variation has no runs.
     if options.variation is not None and base is None and options.variation != DEFAULT:
         return
     if options.agent is not None and all(_is_agent(chosen, name, user_agents) for name in options.ab):
@@ -377,6 +380,6 @@ def _user_agent(chosen: SelectedTest, name: str, user_agents: Mapping[str, Agent
 def _repeat(chosen: SelectedTest, variation: Variation | None, options: PlanOptions) -> int:
     own = variation.repeat if variation is not None else None
     for count in (options.repeat, own, chosen.test.repeat, chosen.suite.defaults.repeat):
-        if count is not None:
+        if count is not None:  # 0 counts, too: it leaves a test out
             return int(count)
     return 1
