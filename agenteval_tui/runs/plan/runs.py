@@ -31,9 +31,9 @@ TIMEOUT_S = 60.0
 """Of a run without a setting of its own; with a simulated user, for each time that it may speak."""
 
 
-class RunSpec(Struct, frozen=True):
-    """A row of a dataset: its number and its line in the file, and its key (`suites.row_keys`). A test without a
-    dataset has one case, numbered 0, whose key is empty."""
+class Case(Struct, frozen=True):
+    """What of a test is run at once: a row of its dataset, by its number and its line in the file, and its key
+    (`suites.row_keys`). A test without a dataset has one case, numbered 0, whose key is empty."""
 
     row: int = 0
     line: int = 0
@@ -41,7 +41,7 @@ class RunSpec(Struct, frozen=True):
     key: str = ""
 
 
-class _Ready(Struct, frozen=True):
+class _ReadyCase(Struct, frozen=True):
     """What all runs of a case share."""
 
     row: int
@@ -69,7 +69,7 @@ class TestRuns:
         self._user_agents = user_agents
         self._failed = failed
 
-    def cases(self) -> Iterator[RunSpec]:
+    def cases(self) -> Iterator[Case]:
         """The rows that will be run, as a stream; one case if there is no dataset. Programs of the folder don't matter
         here, but its files do: one outside the folder is read, and whether that may go to an agent is asked before
         anything runs (`trusting`).
@@ -78,8 +78,8 @@ class TestRuns:
             return
         test = self.chosen.test
         if test.dataset is None:
-            if self._wanted(RunSpec()):
-                yield RunSpec()
+            if self._wanted(Case()):
+                yield Case()
             return
 
         # Counted apart from what is given out: a dataset may have rows of which none failed before.
@@ -87,7 +87,7 @@ class TestRuns:
         try:
             for dataset_row in read_rows(test.dataset, self.chosen.folder, trusted=True):
                 rows += 1
-                case = RunSpec(dataset_row.number, dataset_row.line, dataset_row.variables, dataset_row.key)
+                case = Case(dataset_row.number, dataset_row.line, dataset_row.variables, dataset_row.key)
                 if self._failed is None or self._wanted(case):
                     yield case
         except AgentevalError as error:
@@ -99,7 +99,7 @@ class TestRuns:
                 fix="add rows, or take `dataset` out of the test",
             )
 
-    def runs(self, cases: Iterable[RunSpec], specs: Specs) -> Iterator[RunPlan]:
+    def runs(self, cases: Iterable[Case], specs: Specs) -> Iterator[RunPlan]:
         """The runs of these cases: configuration by configuration, in each row by row.
 
         The arms of an A/B comparison take turns row by row: where the execution is stopped early, each row that was
@@ -115,21 +115,21 @@ class TestRuns:
             if self._failed is None or self._wants(configuration, case):
                 yield from maker.repetitions(configuration, case)
 
-    def _wanted(self, case: RunSpec | _Ready) -> bool:
+    def _wanted(self, case: Case | _ReadyCase) -> bool:
         return any(self._wants(configuration, case) for configuration in self.configurations)
 
-    def _wants(self, configuration: Configuration, case: RunSpec | _Ready) -> bool:
+    def _wants(self, configuration: Configuration, case: Case | _ReadyCase) -> bool:
         if self._failed is None:
             return True
         keys = [case.key] if case.key else []
         return self._failed.wants(self.chosen.loaded.key, self.chosen.test.id, configuration.variation, keys)
 
-    def _ready(self, cases: Iterable[RunSpec]) -> Sequence[_Ready]:
+    def _ready(self, cases: Iterable[Case]) -> Sequence[_ReadyCase]:
         test, ready = self.chosen.test, []
         try:
             conversations = Conversations(test, self.chosen.folder)
         except AgentevalError as error:
-            raise self._placed(error, RunSpec()) from error
+            raise self._placed(error, Case()) from error
         around = surroundings_of(self.chosen.suite, test, self.chosen.folder)
         # Kept as it is written only where hooks may bring variables: most tests are rendered now, and once.
         asks = asks_of(test) if around is not None and around.brings_variables else {}
@@ -142,12 +142,12 @@ class TestRuns:
                     conversation = _as_far_as_known(conversations, variables, case.variables)
                 else:
                     conversation = conversations.of(variables, case.variables)
-                ready.append(_Ready(case.row, case.key, variables, conversation, own))
+                ready.append(_ReadyCase(case.row, case.key, variables, conversation, own))
             except AgentevalError as error:
                 raise self._placed(error, case) from error
         return ready
 
-    def _placed(self, error: AgentevalError, case: RunSpec) -> AgentevalError:
+    def _placed(self, error: AgentevalError, case: Case) -> AgentevalError:
         """The error with the test, and the line of the dataset's file where a row is to blame."""
         test = self.chosen.test
         if not case.row or test.dataset is None:
@@ -192,7 +192,7 @@ class _Maker:
         stop = test.stop or defaults.stop
         self._stop = StopRule(stop.alpha, stop_threshold(stop, gate)) if stop is not None and early else None
 
-    def repetitions(self, configuration: Configuration, case: _Ready) -> Iterator[RunPlan]:
+    def repetitions(self, configuration: Configuration, case: _ReadyCase) -> Iterator[RunPlan]:
         test, suite, conversation = self._chosen.test, self._chosen.suite, case.conversation
         agent, variation = configuration.agent, configuration.variation
         player = self._user_agent
@@ -246,7 +246,7 @@ def _seed_of(head: str, row_key: str, repetition: int, seed: int) -> int:
     return int(hashlib.sha256(data).hexdigest()[:8], 16)
 
 
-def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[RunSpec]]]:
+def draw_sample(tests: Sequence[TestRuns], number: int, seed: int) -> list[tuple[TestRuns, list[Case]]]:
     """`number` of all the tests' cases, drawn by `seed`, in their order; all where there are no more.
 
     Each case has a rank of its own, made of `seed`, suite, test and the row's key: the same are drawn on every machine
