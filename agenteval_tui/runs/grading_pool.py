@@ -125,17 +125,14 @@ class GradingPool:
         self._store = store
         self._env = env
         self._retry_base_s = retry_base_s
-        self._asks = JudgeNeeded()
+        self.asks = JudgeNeeded()
+        """Whether somebody is asked about a run, which takes time and may cost money."""
         self.asker: JudgeClient | None = None
 
     @property
     def usage(self) -> Usage:
         """What judges and embedders have used since the start."""
         return self.asker.usage if self.asker is not None else Usage()
-
-    def asks(self, run: RunPlan) -> bool:
-        """Whether somebody is asked about this run, which takes time and may cost money."""
-        return self._asks(run)
 
     async def judge(self, run: RunPlan, transcript: Transcript) -> tuple[GradedRun, tuple[StoredReply, ...]]:
         """The verdict, and the replies on which it rests, to be stored."""
@@ -144,7 +141,7 @@ class GradingPool:
             return judge(run, transcript), ()
         replies: Mapping[str, Reply] | None = None
         stored: tuple[StoredReply, ...] = ()
-        if self._asks(run):
+        if self.asks(run):
             answers = await self._ask(run, transcript)
             replies, stored = answers.replies, answers.stored
         if is_large(transcript):
