@@ -8,13 +8,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from agenteval_tui.agents.http.proxies import is_local
-from agenteval_tui.agents.permission import NOTHING, Permission
+from agenteval_tui.agents.permission import NOTHING, Permission, Use
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import percent
 from agenteval_tui.formats.documents.notification import ExecutionEnded
 from agenteval_tui.history.records import ExecutionRow
-from agenteval_tui.runs.trust_check import check_sending
+from agenteval_tui.runs.trust_check import check_use
 from agenteval_tui.views.execution import without_verdict_text
 
 _SECONDS = 10.0  # that the end of `agenteval run` waits for a server that does not answer
@@ -36,7 +36,7 @@ def check_telling(address: str, *, trusted: bool) -> Permission:
     allowed it."""
     if is_local(urlsplit(address).hostname or ""):
         return NOTHING
-    return check_sending(Path.cwd(), f"tells {host_of(address)} how the execution ended", trusted=trusted)
+    return check_use(Use(Path.cwd(), (f"tells {host_of(address)} how the execution ended",)), trusted=trusted)
 
 
 def host_of(address: str) -> str:

@@ -120,11 +120,6 @@ def check_asking(
     return permission_for(uses, everything=trusted)
 
 
-def check_sending(folder: Path, what: str, *, trusted: bool = False) -> Permission:
-    """The permission to send what is worked out in a folder (`what` says it in words). Raises `NotTrustedError`."""
-    return check_use(Use(folder, (what,)), trusted=trusted)
-
-
 def check_use(use: Use, *, trusted: bool = False) -> Permission:
     """The permission for one use. Raises `NotTrustedError`. `trusted`: the user allowed it for this time."""
     return permission_for([use], everything=trusted)
