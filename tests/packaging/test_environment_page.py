@@ -43,6 +43,8 @@ NOT_VARIABLES = frozenset(
         "PRODUCTION",  # a value of LITELLM_MODE
         "HTTP_X_AGENTEVAL_RUN",  # a header, as WSGI names it
         "RECORD",  # the list of an installed package's files
+        "USD",  # what the limit of a recording is given in
+        "PREFIX",  # an example, in a docstring, of a setting that a project reads
         *("PYTHONUTF8",),  # set for the app that `serve` starts
     )
 )
