@@ -84,6 +84,7 @@ def own_fields(row: RunRow, transcript: Transcript, results: Sequence[CriterionR
     """All that a run has beside its messages and tool calls, as JSON."""
     rest = to_json(replace(transcript, messages=(), tool_calls=()))
     del rest["messages"], rest["tool_calls"], rest["version"]
+    # An import takes the last answer where it is not said.
     if transcript.final_output == last_answer(transcript.messages):
         del rest["final_output"]
     times = [[call.started_ms, call.duration_ms] for call in transcript.tool_calls]
@@ -177,6 +178,7 @@ def _possible_outcomes(recording: Recording) -> frozenset[str]:
         return frozenset({"error", "cancelled", "skipped"})
     if not recording.results:
         return frozenset(ENDED)
+    # The extremes are enough: every threshold between them gives one of these outcomes.
     outcomes = (verdict_of(recording.results, threshold).outcome for threshold in (None, 0.0, 1.0))
     return frozenset({*map(str, outcomes), "cancelled"})
 

@@ -89,6 +89,7 @@ def detect(source: Source) -> Format:
         return named
     head = sniff(source)
     format_ = _of_head(head, broken)
+    # Most files tell by their first bytes; some begin with a field that is larger than that.
     if format_ is None and source.size > LOOKED_AT:
         format_ = _of_head(sniff(source, LOOKED_AT_MOST), broken)
     if format_ is None:
@@ -112,6 +113,7 @@ def _of_head(head: Head, broken: dict[str, str]) -> Format | None:
                 if test(candidate):
                     return candidate
             except Exception as error:  # the code of others
+                # A fault of this program is to be seen; one of a plug-in must not keep others from reading the file.
                 if candidate in _own():
                     raise
                 broken[candidate.name] = on_one_line(f"it failed on this file: {type(error).__name__}: {error}", 200)

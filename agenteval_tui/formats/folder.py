@@ -54,6 +54,7 @@ def folder_of(folder: Path) -> Folder:
                 pass_over(here / name, "hidden")
             elif (here / name).is_symlink():
                 pass_over(here / name, "link to a folder, not followed")
+        # `os.walk` goes into what is left in its list.
         folders[:] = sorted(
             folder for folder in folders if not folder.startswith(".") and not (here / folder).is_symlink()
         )
@@ -86,6 +87,7 @@ def _parts(format_: Format, index: Path) -> Sequence[Path]:
     try:
         with Source(index) as source:
             return () if format_.parts is None else format_.parts(source)
+    # What is wrong with it is said when it is imported.
     except (OSError, AgentevalError):
         return ()
 
@@ -101,5 +103,6 @@ def _passed_over(path: Path) -> str:
     lower = path.name.lower()
     if lower.removesuffix(".gz").endswith(ENDINGS):
         return "" if os.access(path, os.R_OK) else "unreadable (no permission)"
+    # Behind `.gz` the ending that counts is the one before it.
     ending = "".join(Path(lower).suffixes[-2:]) if lower.endswith(".gz") else Path(lower).suffix
     return f"with the ending {ending}" if ending else "without an ending"

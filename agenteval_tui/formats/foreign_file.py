@@ -88,6 +88,7 @@ def one_for_each_page(paths: Sequence[Path]) -> tuple[ForeignFile, ...]:
     """The files of other tools among these, and of folders without suites the first one for each page."""
     named = [file for path in paths if path.is_file() and (file := foreign_file(path)) is not None]
     beside = [file for path in paths if path.is_dir() and not discover([path]) for file in foreign_files(path)]
+    # Turned round twice, so that of several files for a page the first one stays.
     pages = {file.page: file for file in reversed(beside)}
     return (*named, *reversed(pages.values()))
 
@@ -95,6 +96,7 @@ def one_for_each_page(paths: Sequence[Path]) -> tuple[ForeignFile, ...]:
 def _program(path: Path) -> ForeignFile | None:
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
+            # Imports stand at the beginning of a program.
             hit = _IMPORT.search(file.read(_READ))
     except OSError:
         return None

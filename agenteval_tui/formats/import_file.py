@@ -98,6 +98,7 @@ def import_file(
     added).
     """
     path = Path(path)
+    # Of a folder that is one recording, the file that stands for all of it.
     path = next((index for _, index in indices_of(path)), path)
     chosen = format_named(options.format) if options.format else None
     with open_source(path) as source:
@@ -130,6 +131,7 @@ def open_source(path: Path) -> Iterator[Source]:
         with Source(path) as source:
             yield source
     except AgentevalError as error:
+        # A subclass has fields of its own, which would be lost.
         if error.where or type(error) is not AgentevalError:
             raise
         raise AgentevalError(error.what, where=str(path), fix=error.fix) from None  # a reader knows no file
@@ -236,6 +238,7 @@ def _runs(
     deriving = DerivedGrader()
     for position, recording in enumerate(map(storable, recordings)):
         specs: tuple[CriterionSpec, ...] = ()
+        # A run of ours that comes back has its own results; of one that broke off an expectation says nothing.
         if derive and recording.expected and recording.stated is None and recording.transcript.error is None:
             recording = replace(
                 recording,

@@ -17,6 +17,7 @@ def replace_non_finite(value: object) -> Any:
 
 def _is_finite(value: Any, depth: int) -> bool:
     """Whether a value is JSON that may be kept as it is; nearly all are."""
+    # Exact classes, and no isinstance: every value of every file passes here.
     kind = value.__class__
     if kind is str or kind is int or value is None or kind is bool:
         return True

@@ -217,7 +217,9 @@ class _Kept:
         ):
             return True
         if self._joined is None:
+            # The sign between two texts: nothing may be found across their border.
             self._joined = "\n\0".join(self.texts)
+        # A text may be in the run within JSON, once or twice over, or in JSON that is ASCII only.
         once = _escaped(text)
         for written in dict.fromkeys((text, once, _escaped(once), _escaped(text, ascii_only=True))):
             self._left -= len(self._joined)

@@ -38,6 +38,7 @@ def exporters() -> dict[str, Exporter]:
         try:
             loaded.append(exporter_named(name))
         except AgentevalError:
+            # One of ours that can't be loaded is a fault of this program, and no plug-in's.
             if name in entry_points.own(EXPORTERS):
                 raise
     return {exporter.name: exporter for exporter in sorted(loaded, key=attrgetter("rank", "name"))}

@@ -115,6 +115,7 @@ def json_line(value: Any) -> str:
 
 def json_list(values: Iterable[Any]) -> Iterator[str]:
     """The pieces of a JSON list, a value a line."""
+    # Before a value, and not behind it, where nobody knows yet whether another one follows.
     before = "[\n"
     for value in values:
         yield before + json_line(value)

@@ -51,6 +51,7 @@ def annotation_lines(
     excused = held.excused | gates.excused
     tests = _by_test(run for run in runs if run.status in BAD and run.id not in excused)
     worse = regressed or {}
+    # GitHub keeps the first ones: those that got worse must be among them.
     ordered = sorted(tests.items(), key=lambda entry: entry[0] not in worse)
     for number, (key, alike) in enumerate(ordered):
         remaining = len(tests) - number

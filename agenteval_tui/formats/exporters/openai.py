@@ -28,6 +28,7 @@ def _pieces(runs: Iterable[StoredRun]) -> Iterator[str]:
         for key, value in (("model", transcript.model), ("finish_reason", transcript.finish_reason)):
             if value:
                 line[key] = value
+        # Nearly always it is the last answer: then an import finds it there.
         if transcript.final_output != last_answer(transcript.messages):
             line["final_output"] = transcript.final_output
         usage = transcript.usage

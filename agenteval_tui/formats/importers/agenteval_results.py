@@ -58,6 +58,7 @@ def _evidence(evidence: Evidence, transcript: Transcript) -> Evidence:
 
 
 def _score(value: Any) -> float | None:
+    # `number` reads texts, too, as foreign formats have them; ours has none.
     figure = None if isinstance(value, str) else number(value)
     return None if figure is None else min(1.0, max(0.0, figure))
 

@@ -99,6 +99,7 @@ def criteria_of_actions(
     for action in actions:
         if not isinstance(action, Mapping) or not isinstance(action.get("name"), str) or not action["name"]:
             continue
+        # In tau2-bench the simulated user calls tools, too: these are not the agent's.
         if action.get("requestor") == "user" or not changes_something(action["name"], kinds):
             continue
         action_arguments = action.get("kwargs", action.get("arguments"))
@@ -114,6 +115,7 @@ def criteria_of_actions(
             metric["overrides"] = overrides
         criteria.append(checked("Expected writing calls", metric, prototype="ToolResponse", description=about))
     most = Counter(call["name"] for call in calls)
+    # A call that failed has written nothing: it may be made again.
     most.update(call.name for call in transcript.tool_calls if call.status == "error" and call.name in most)
     called = {
         call.name for call in transcript.tool_calls if call.status != "error" and changes_something(call.name, kinds)
@@ -123,6 +125,7 @@ def criteria_of_actions(
         only["tools"] = [{"name": name, "required": False, "max_calls": count} for name, count in most.items()]
     if others := sorted(called - most.keys()):
         only["forbidden_tools"] = others
+    # Without a tool to limit or to forbid the check would hold of every run.
     if len(only) > 1:
         of_run = {"description": about, OF_RUN: True}
         criteria.append(checked("No other writing calls", only, prototype="ToolResponse", **of_run))

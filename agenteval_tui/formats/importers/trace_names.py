@@ -47,9 +47,11 @@ def with_test_names(read: Callable[[Source], Recordings]) -> Callable[[Source], 
             for part in read(source):
                 if isinstance(part, Recording) and part.trace_name:
                     names.add(part)
+                # Nothing waits yet, so the order stays if this goes on at once.
                 elif not size:
                     yield part
                     continue
+                # Behind the first one that waits all wait: runs come in the order of the file.
                 pickle.dump(part, waiting, pickle.HIGHEST_PROTOCOL)
                 size += 1
             waiting.seek(0)

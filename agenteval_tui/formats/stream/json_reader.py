@@ -241,6 +241,7 @@ class JsonReader:
                     raise UnreadableFile(f"not valid JSON: a value was expected, not {char!r}")
                 self._text.step()
                 depth -= 1
+            # At the top of a value a comma is no value; inside of it commas and colons are only passed.
             elif char in ",:":
                 if not depth:
                     raise UnreadableFile(f"not valid JSON: a value was expected, not {char!r}")

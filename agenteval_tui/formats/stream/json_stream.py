@@ -94,6 +94,7 @@ def read_values(
             yield JsonElement(value, number, line, None, shortened)
         except UnreadableFile as error:
             yield BrokenElement(error.reason, number, line, error.cut_off)
+            # Where it ends is not known: the next line that begins like a value is where reading goes on.
             text.skip_to_next_top_value()
     if text.replaced:
         yield BrokenElement(NOT_UTF8, number, text.line, note=True)
@@ -166,6 +167,7 @@ class RawText:
         self.line = 1
         self.replaced = False
         self._read(self._chunk)
+        # Some editors on Windows begin a file so. It is no part of the JSON.
         if self._text.startswith("\ufeff"):
             self._at = 1
 
@@ -201,6 +203,7 @@ class RawText:
             pass
         try:
             value, end = _DECODER.raw_decode(self._text, self._at)
+        # Python's decoder calls itself for each level.
         except RecursionError:
             raise UnreadableFile("nested too deep") from None
         except ValueError:
@@ -254,6 +257,7 @@ class RawText:
             try:
                 value, end = _DECODER.raw_decode(self._text, self._at)
             except json.JSONDecodeError as error:
+                # Before what is wrong is said: of a file that ends too early people are told that.
                 if self._ended and self._is_cut_off(error):
                     raise UnreadableFile("the file ends in the middle of it", cut_off=True) from None
                 if self._ended or not self._may_go_on(error):
@@ -298,6 +302,7 @@ class RawText:
             elif char in "[{":
                 depth += 1
             elif char in "]}":
+                # A closing bracket too many is part of what is broken, and ends nothing around it.
                 depth = max(depth - 1, 0)
 
     def skip_to_next_top_value(self) -> None:
@@ -360,6 +365,7 @@ class RawText:
             return self._wide.decode(raw, self._ended)
         data = self._pending + raw
         try:
+            # Not final: a character that the chunk cuts in two stays pending until the next one.
             new, used = codecs.utf_8_decode(data, "strict", self._ended)
         except UnicodeDecodeError:
             self.replaced = True

@@ -39,6 +39,7 @@ def read_document(source: Source, reader: YamlReader) -> Any:
         return _counted(json.loads(text), where, number)
     except (ValueError, RecursionError):
         pass
+    # PyYAML is only imported for a file that is not JSON.
     import yaml
 
     try:
@@ -77,6 +78,7 @@ _BASES = {"0b": 2, "0o": 8, "0x": 16}
 def _loader(reader: YamlReader) -> type[SafeLoader]:
     import yaml
 
+    # PyYAML may be installed without libyaml; then this is slower, and reads the same.
     base: type[SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     if reader == "PyYAML":
         return base

@@ -53,6 +53,7 @@ class Source:
                 self._read_from = Path(self._unpacked.name)
                 try:
                     self.cut_off = packing.unpack(path, self._unpacked)
+                # Closing deletes it. `__exit__` is not called for what could not be made.
                 except BaseException:
                     self._unpacked.close()
                     raise
@@ -107,6 +108,7 @@ class Source:
     def document(self) -> bytes:
         """The whole file. Raises `AgentevalError` when it is larger than `LARGEST_DOCUMENT`."""
         with self.open() as handle:
+            # One more than may be there: so its size is known without a look at the whole.
             data = handle.read(LARGEST_DOCUMENT + 1)
         if len(data) > LARGEST_DOCUMENT:
             raise AgentevalError(
@@ -124,6 +126,7 @@ def _packings() -> Iterator[Packing]:
 
 def _is_gzip(path: Path) -> bool:
     with path.open("rb") as file:
+        # The third byte is the method: there is no other than deflate.
         return file.read(3) == b"\x1f\x8b\x08"
 
 
