@@ -57,6 +57,7 @@ from agenteval_tui.views.model import (
     paragraphs,
     sentence,
     text,
+    text_table,
 )
 
 AttributedTests = Mapping[TestKey, "Attributed | None"]
@@ -313,8 +314,7 @@ def overall_table(overall: Overall) -> Table:
         head, formatted = _METRICS[name]
         change = f"{measure.difference:+.3f}" if name == "score" else _relative(measure)
         rows.append((head, formatted(measure.was), formatted(measure.now), change))
-    columns = tuple(Column(head) for head in ("Metric", "Baseline", "Now", "Change"))
-    return Table(columns, tuple(Row(tuple(map(text, row)), row[0]) for row in rows))
+    return text_table(("Metric", "Baseline", "Now", "Change"), rows)
 
 
 def overall_in_short(comparison: Comparison, *, unicode: bool = True) -> List:
@@ -699,11 +699,10 @@ def _rows_page(change: TestChange) -> View:
     if not rows:
         return ()
     cells = ((row.label, row.state, row_text(row)) for row in rows[:MOST_TABLE])
-    columns = tuple(Column(head) for head in ("Row", "State", "Change"))
     return (
         Heading(text(f"Rows of {change.label}")),
         Paragraph(text(sentence(rows_text(change)))),
-        Table(columns, tuple(Row(tuple(map(text, each)), each[0]) for each in cells), _not_listed(len(rows))),
+        text_table(("Row", "State", "Change"), cells, _not_listed(len(rows))),
     )
 
 

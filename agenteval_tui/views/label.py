@@ -10,7 +10,18 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.history.feedback import Feedback
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.views.model import Column, Element, Paragraph, Row, Span, Table, Text, View, outcome_text, text
+from agenteval_tui.views.model import (
+    Column,
+    Element,
+    Paragraph,
+    Span,
+    Table,
+    Text,
+    View,
+    outcome_text,
+    text,
+    text_table,
+)
 
 # For types only: the workbench would load 107 modules more, for every view that has a label.
 if TYPE_CHECKING:
@@ -61,11 +72,8 @@ def _label(label: Label, differs: bool, now_ms: int | None) -> Iterator[Element]
 
 def labels_table(labels: Iterable[tuple[RunRow, Label]]) -> Table:
     """A row a label: run, test, criterion, what was said, who said it, comment."""
-    rows = []
-    for run, label in labels:
-        cells = (run.id, run.test_id, subject_text(label), label.said, label.who, label.comment)
-        rows.append(Row(tuple(map(text, cells)), run.id))
-    return Table(tuple(map(Column, ("Run", "Test", "Criterion", "Label", "Who", "Comment"))), tuple(rows))
+    rows = ((run.id, run.test_id, subject_text(label), label.said, label.who, label.comment) for run, label in labels)
+    return text_table(("Run", "Test", "Criterion", "Label", "Who", "Comment"), rows)
 
 
 def feedback_text(feedback: Feedback) -> str:
@@ -94,12 +102,11 @@ def feedback_view(feedback: Sequence[Feedback], now_ms: int | None = None) -> Vi
 
 def feedback_table(feedback: Iterable[tuple[RunRow, Feedback]]) -> Table:
     """A row for each score that runs were given."""
-    rows = []
-    for run, entry in feedback:
-        cells = (run.id, run.test_id, entry.key, numbers.decimal(entry.score), entry.who, entry.comment)
-        rows.append(Row(tuple(map(text, cells)), run.id))
-    heads = (Column("Run"), Column("Test"), Column("Key"), Column("Score", "right"), Column("Who"), Column("Comment"))
-    return Table(heads, tuple(rows))
+    rows = (
+        (run.id, run.test_id, entry.key, numbers.decimal(entry.score), entry.who, entry.comment)
+        for run, entry in feedback
+    )
+    return text_table(("Run", "Test", "Key", Column("Score", "right"), "Who", "Comment"), rows)
 
 
 def said_last(label: Label, now_ms: int) -> str:

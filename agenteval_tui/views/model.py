@@ -6,7 +6,7 @@ in `bold bad`. Renderers make foreign text displayable, so that a view may hold 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -123,6 +123,12 @@ class Table(Struct, frozen=True):
     columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     more: str = ""
+
+
+def text_table(heads: Iterable[str | Column], rows: Iterable[Sequence[str]], more: str = "") -> Table:
+    """A table of words without tokens. A row is known by its first text."""
+    columns = tuple(Column(head) if isinstance(head, str) else head for head in heads)
+    return Table(columns, tuple(Row(tuple(map(text, cells)), cells[0]) for cells in rows), more)
 
 
 class Node(Struct, frozen=True):

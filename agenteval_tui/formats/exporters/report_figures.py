@@ -40,7 +40,7 @@ from agenteval_tui.views.comparison import (
 )
 from agenteval_tui.views.execution import version_words
 from agenteval_tui.views.gates import excuse_text, gate_text, gates_text
-from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, sentence, text
+from agenteval_tui.views.model import OUTCOMES, Column, Row, Table, sentence, text, text_table
 from agenteval_tui.views.quarantine import held_text, left_out_text
 
 BAD = ("error", "failed", "needs_review")
@@ -211,12 +211,8 @@ class ReportFigures(Struct, frozen=True):
 def results_table(figures: ReportFigures) -> Table:
     """The figures; with a baseline beside those of then, and what changed."""
     if figures.compared:
-        return _plain_table(("Metric", "Baseline", "Now", "Change"), figures.compared)
-    return _plain_table(("Metric", "Value"), figures.metrics)
-
-
-def _plain_table(heads: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    return Table(tuple(map(Column, heads)), tuple(Row(tuple(map(text, row))) for row in rows))
+        return text_table(("Metric", "Baseline", "Now", "Change"), figures.compared)
+    return text_table(("Metric", "Value"), figures.metrics)
 
 
 def tests_table(tests: Sequence[TestLine]) -> Table:
