@@ -82,6 +82,7 @@ def reason_text(reason: Reason) -> str:
         return f"{by} gave this verdict, and its criterion is unknown" if by else "the old version is not stored"
     if reason.code == "criteria_differ":
         return ", ".join(f"{criterion}: {who}" for criterion, who in fields["by"].items())
+    # Where several things decide a test their names take the place of the one.
     sentences = _RULES if fields.get("changed") == "rules" else _SENTENCES
     return sentences[reason.code].format(**{**fields, **_words(fields)})
 

@@ -191,6 +191,7 @@ def missed_gates(result: BaselineResult, gates: GateOptions) -> list[str]:
         many = f"{len(result.regressed)} tests regressed" if len(result.regressed) > 1 else "a test regressed"
         named = ", ".join(regressed_text(result, test) for test in result.regressed[:_NAMED])
         missed.append(f"--no-regressions: {many} ({named})")
+    # Beside single tests: a small drop of each may be shown only by all of them together.
     if gates.no_regressions and result.regressions.overall:
         missed.append(f"--no-regressions: {fell_text(result)}")
     if gates.max_drop is not None and not reaches(gates.max_drop, result.drop):
@@ -214,6 +215,7 @@ def gate_certainty(result: BaselineResult, gates: GateOptions) -> str:
     overall = result.gating.overall
     parts = [part for part in (significance_text(overall), power_text(overall)) if part]
     limit = gates.max_drop
+    # Then a real drop beyond the limit may well go unseen.
     if limit is not None and overall.rate is not None and (overall.detectable is None or overall.detectable > limit):
         parts.append(f"this sample is too small to detect a drop of {numbers.percent_limit(limit)}")
     return "; ".join(parts)

@@ -221,6 +221,7 @@ def blame_line(blame: Blame, transcript: Transcript | None = None) -> str:
     if blame.decisive is None:
         return ""
     clues = blame.decisive.clues
+    # Continuations that failed say more than any clue.
     by_sampling = blame.sampled is not None and blame.sampled.step == blame.decisive.step
     reason = _FROM_HERE if by_sampling or not clues else clue_text(clues[0])
     return one_line(f"{step_text(transcript, blame.decisive.step)}: {reason}")

@@ -136,6 +136,7 @@ def share(value: float) -> str:
 
 def p_value_text(value: float) -> str:
     """`p = 0.18`, `p < 0.001`."""
+    # Two digits: nobody decides by the third.
     return "p < 0.001" if value < 0.001 else f"p = {value:.2g}"
 
 
@@ -290,6 +291,7 @@ def overall_view(overall: Overall) -> View:
     measured = [
         f"{name} {_METRICS[name][1](measure.was)} to {_METRICS[name][1](measure.now)}"
         for name, measure in _measures(overall)
+        # What did not change is left out; of the score people want to know that it did not.
         if abs(measure.difference) > 1e-12 or name == "score"
     ]
     alone = (
@@ -347,6 +349,7 @@ def overall_in_short(comparison: Comparison, *, unicode: bool = True) -> List:
             text((short_power_text(overall, sample), "dim")),
         ]
     for name, measure in sorted(_measures(overall), key=lambda pair: pair[0] == "score"):
+        # Figures that are 0 on both sides were not measured, or cost nothing.
         if measure.was or measure.now:
             before, after = _METRICS[name][1](measure.was), _METRICS[name][1](measure.now)
             more = f" ({_minus(_relative(measure))})" if measure.was else ""
@@ -646,6 +649,7 @@ def _criterion_node(change: CriterionChange, attributed: Attributed | None) -> N
     parts = [f"criterion {change.state}" if change.state in ("added", "removed") else change_text(change)]
     parts += [f"renamed, it was {one_line(change.was_name, 40)}"] if change.was_name else []
     parts += [f"not comparable: {config_change(change)}"] if change.edited else []
+    # Of a single criterion the line of the test says it.
     if attributed is not None and len(attributed.by_criterion) > 1 and change.name in attributed.by_criterion:
         parts.append(who_text(attributed.by_criterion[change.name].who))
     return Node(text(one_line(change.name, 60), (f"  {', '.join(parts)}", "dim")), sign=SIGNS[change.state])
@@ -736,6 +740,8 @@ def change_cells(
 ) -> ChangeCells:
     """A test, or one of its criteria, in a list. `versions`: two versions of a criterion judge the same outputs."""
     subject = criterion or change
+    # A criterion that passes as often as before is shown by the score, as its test is: else both cells would be
+    # alike.
     score = subject.state == "score" or (subject.state == "same" and change.state == "score")
     as_text = score_text if score else fraction
     divergence = ""

@@ -129,6 +129,7 @@ def _alike(lines: Sequence[str]) -> Iterator[Element]:
     """Lines that both have: all where they are few, else the first and the last."""
     hidden = len(lines) - 2 * _AROUND
     for number, line in enumerate(lines):
+        # In place of a single line a note would take as much room.
         if hidden <= 1 or number < _AROUND or number >= len(lines) - _AROUND:
             yield Paragraph(text((line, "dim")), 4)
         elif number == _AROUND:
@@ -160,6 +161,7 @@ def _lines(words: str, side: str, differing: Sequence[tuple[int, int]]) -> Itera
     before, after = _WORDS[side]
     # A line that differs as a whole needs no brackets: its sign says it.
     if sum(end - start for start, end in differing) < len(words.strip()):
+        # From the end, so that the places before stay where they are.
         for start, end in reversed(differing):
             words = f"{words[:start]}{before}{words[start:end]}{after}{words[end:]}"
     for line in words.splitlines():

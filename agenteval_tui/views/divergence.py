@@ -201,7 +201,9 @@ def _from_difference(text: str, others: Iterable[str]) -> str:
     lines = [" ".join(other.split()) for other in others]
     if not lines or len(line) <= LONGEST:
         return line
+    # In sorted order the first and the last text share the least: what these have in common, all have.
     alike = common_start(min(line, *lines), max(line, *lines))
+    # From a whole word on; a short common beginning may as well be shown.
     start = line.rfind(" ", 0, max(alike - _BEFORE, 0)) + 1 if alike > LONGEST // 2 else 0
     return f"…{line[start:]}" if start else line
 

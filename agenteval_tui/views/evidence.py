@@ -144,6 +144,7 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
         *((explanation.ending.said,) if explanation.ending is not None else ()),
         *(note.said for note in explanation.notes),
     )
+    # A transcript may note what ended the answer, too: said once.
     for remark in dict.fromkeys(remarks):
         yield Node(text((one_line(remark), "warn code")), sign=("!", "warn"))
     if explanation.error is not None:

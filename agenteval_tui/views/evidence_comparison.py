@@ -77,6 +77,7 @@ def comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
             return (_value("label", fields["label"], evidence.found),)
         if evidence.code == Code.DIFFERS and fields.get("side") == "equals" and isinstance(evidence.expected, str):
             return (_value("", evidence.expected, evidence.found),)
+    # A sentence is still there for what can't be compared.
     except _MALFORMED:
         pass
     return ()
@@ -206,6 +207,7 @@ def _value(name: str, expected: object, actual: object, *, steps: Sequence[str] 
             name, _value_text(expected), _value_text(actual), at + 1, parting_note(expected, actual)
         )
         return _of_form(comparison, steps, expected, actual) if steps else comparison
+    # Deeper than this nobody reads a tree: the whole is one value then.
     if depth < MOST and isinstance(expected, Mapping) and isinstance(actual, Mapping):
         names = [*expected, *(key for key in actual if key not in expected)]
         return _tree(name, [(str(key), expected.get(key, _NONE), actual.get(key, _NONE)) for key in names], depth)
@@ -317,6 +319,7 @@ def _text(expected: str, near: Mapping[str, Any], stored: Any) -> Comparison:
         return _of_form(comparison, near["steps"], expected, actual) if form else comparison
     # A part around the place that differs, with the characters before it that a near miss keeps (`near_miss`).
     excerpt = expected if whole else _around(expected, near["at"])
+    # The ellipsis that `near_miss` put before the part counts as a character.
     at = BEFORE + 1 if actual.startswith("…") else near.get("at", common_start(expected, actual))
     note = would_match_note(near["steps"]) if form else _near_note(near)
     return Comparison("", _value_text(excerpt), _value_text(actual), at + 1, note, where, short=note if form else "")
@@ -368,6 +371,7 @@ def _first_pieces(expected: str, actual: str) -> tuple[str, str]:
     """The first characters on both sides that are not the same, up to the place where the texts are equal again."""
     at = common_start(expected, actual)
     left, right = expected[at : at + _AGAIN + _PIECE], actual[at : at + _AGAIN + _PIECE]
+    # The smallest difference first: of several ways to go on alike it is the one that people see.
     sizes = sorted(
         ((i, j) for i in range(_PIECE + 1) for j in range(_PIECE + 1) if i or j), key=lambda size: (sum(size), size)
     )

@@ -119,6 +119,7 @@ def _failure(
     failure = Failure(first or Miss("", said=reason), len(alike), of, run.id)
     if first is None or not first.expected:
         return failure
+    # One that missed something else ends it: then the reason is all that they share.
     for other in alike[1:]:
         miss = first_miss(results_of(other.id)) if other.status == "failed" else None
         if miss is None or (miss.criterion, miss.what, miss.expected) != (first.criterion, first.what, first.expected):
@@ -135,6 +136,7 @@ def first_miss(results: Sequence[CriterionResult]) -> Miss | None:
     result = next((decisive for decisive in failed if decisive.severity == "error"), failed[0] if failed else None)
     if result is None:
         return None
+    # Of a negated criterion the metrics that passed are what is wrong: no expected value lies beside theirs.
     if not result.negate:
         for metric in result.metrics:
             if metric.outcome is Outcome.FAILED:
@@ -183,6 +185,7 @@ def _compared(criterion: str, line: Evidence) -> Miss | None:
 
 def part(text: str, at: int, size: int = _VALUE) -> tuple[str, int]:
     """A text in at most `size` characters, of a longer one the part around the character `at`; and where that is."""
+    # More of what follows than of what is before: the difference begins at this place.
     before = size * 3 // 10
     start = max(at - before, 0) if len(text) > size else 0
     visible = "…" * bool(start) + text[start:].replace("\n", "⏎")

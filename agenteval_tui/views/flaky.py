@@ -66,9 +66,11 @@ def flaky_table(report: VarianceReport, *, everything: bool = False, in_short: b
     columns.append(Column("95 %" if in_short else "95 % interval", "right" if in_short else "left"))
     columns += [] if in_short else [Column(f"pass@{_K}", "right"), Column(f"pass^{_K}", "right"), Column("")]
     tests = report.tests if everything else report.flaky
+    # The suite is only said where there are several.
     several = len({test.suite_key for test in tests}) > 1
     rows: list[Row] = []
     for test in tests:
+        # What is in quarantine is marked, whether it still varies or not.
         flaky = test.flaky or test.quarantine is not None
         name = text(("~ " if flaky else "  ", "flaky"), (test.name, "flaky" if test.flaky else ""))
         rows += _rows(test, name, test.suite if several else "", in_short)
@@ -91,6 +93,7 @@ def _rows(component: VarianceComponent, name: Text, note: str, in_short: bool) -
     ]
     cells.append(text((interval_text(component.interval), "dim")))
     if not in_short:
+        # pass@k of fewer runs than k is not defined.
         enough = component.n >= _K
         cells += [
             text(percent(share(component.passed, component.n, _K) if enough else None))

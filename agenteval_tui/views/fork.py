@@ -65,6 +65,7 @@ def forks_view(forks: Forks) -> View:
         )
     ]
     for branch in ranked(forks.branches):
+        # One that failed says more than those that passed.
         first = next(
             (answer for answer in branch.answers if not answer.passed), branch.answers[0] if branch.answers else None
         )

@@ -95,6 +95,7 @@ def _prompt(was: Transcript | None) -> str:
 
 def _quoted(content: str, was: str = "") -> str:
     """A text in quotes on one line; one that begins as `was` does from a little before where it differs."""
+    # Longer than what is shown: the difference may be far from the beginning.
     line, old = one_line(content, 4_000), one_line(was, 4_000)
     alike = common_start(line, old)
     if alike > _VALUE // 2 and len(line) > _VALUE:

@@ -47,6 +47,7 @@ def _rate(verdict: GateVerdict) -> str:
 
 def certainty_text(verdict: GateVerdict) -> str:
     """Whether n is too small to decide, and what n would do: "" where it is large enough."""
+    # Without a verdict no number of runs can be told.
     if verdict.sure or verdict.rate is None:
         return ""
     few = "1 run is too few" if verdict.n == 1 else f"{verdict.n:,} runs are too few"

@@ -26,6 +26,8 @@ from agenteval_tui.views.model import (
 LONGEST = 1_000  # characters of a text
 LONGEST_PARAGRAPH = 8_000
 _BACKTICKS = re.compile(r"`+")
+# Beside Markdown's own signs: `@` and `#` mention people and issues, `$` begins a formula, and bare addresses become
+# links.
 _MARKUP = re.compile(r"[\\`*_{}\[\]<>#|~&!@$]|(?<=\w)://|(?<=www)\.")
 
 
@@ -43,6 +45,7 @@ def code_span(words: str) -> str:
     """`words` as code, every character kept: fenced by more backticks than it has in a row."""
     displayed = displayable(on_one_line(words))
     fence = "`" * (1 + max((len(run) for run in _BACKTICKS.findall(displayed)), default=0))
+    # CommonMark takes one space off on both sides, and a backtick at the edge would be part of the fence.
     pad = " " if not displayed or displayed[0] in "` " or displayed[-1] in "` " else ""
     return f"{fence}{pad}{displayed}{pad}{fence}"
 
@@ -56,6 +59,7 @@ def _text(words: Text, longest: int = LONGEST, *, in_table: bool = False) -> str
             # In a table a bar ends the cell, also within code.
             parts.append(code_span(part).replace("|", r"\|") if in_table else code_span(part))
         else:
+            # `escaped` trims its text: a space at the edge of a span keeps words apart.
             start, end = (" " if edge.isspace() else "" for edge in (part[0], part[-1]))
             parts.append(f"{start}{escaped(part, longest)}{end}")
     return "".join(parts)

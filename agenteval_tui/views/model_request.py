@@ -24,6 +24,7 @@ def requests_view(
 ) -> View:
     """A line for each agent that asked, if there are several, and one for each request, with what changed since the one
     before of the same agent. `calls`: the tools that the transcript's calls are of."""
+    # Of a single agent the run says which it is.
     several = len(requests.lines) > 1
     lines = [Paragraph(line_text(requests, number, calls)) for number in range(1, len(requests.lines) + 1) if several]
     lines += [Paragraph(line) for line in _unrecorded(requests)]
@@ -203,12 +204,14 @@ def _difference_lines(before: ModelRequest, after: ModelRequest, difference: Req
             if len(group) > _MOST_GROUPED:
                 yield text((f"  … {count(len(group) - _MOST_GROUPED, 'more message')}", "dim"))
             continue
+        # What went first, then what came, as in any difference.
         if change.kind in ("dropped", "replaced", "restarted", "moved"):
             yield from _message_lines(before, change.before, ("- ", "removed"))
         if change.kind in ("replaced", "added", "restarted"):
             yield from _message_lines(after, change.after, ("+ ", "added"))
         if change.kind in ("masked", "changed", "system", "tool_changed", "tools_moved"):
             yield from _sides(change)
+    # Of a conversation that the server keeps the request shows only the end: nothing can be said of its beginning.
     if not after.previous:
         yield from (text((notice, "dim")) for notice in cache_notices(before, after, difference))
 
@@ -231,6 +234,7 @@ def cache_notices(before: ModelRequest, after: ModelRequest, difference: Request
             else "They have no beginning in common: nothing that a server has cached can be used."
         )
     read = before.cached_tokens, after.cached_tokens
+    # What the server itself counted: told where it read less, also if the beginning is the same.
     if read[0] is not None and read[1] is not None and read[1] < read[0]:
         yield f"The server read {count(read[1], 'token')} from its cache, and {read[0]:,} for request {before.number}."
 

@@ -122,6 +122,7 @@ def _estimate(takes: Estimate) -> Iterator[Text]:
         yield from _ranges(judges, "judges' ")
     yield from _ranges(takes.users, "users' ")
     yield text((_may_stop(takes), "dim"))
+    # Where a time is known something like it ran before.
     yield text(("" if takes.seconds is not None else _NOT_KNOWN, "dim"))
 
 
@@ -148,7 +149,9 @@ def _items(takes: Estimate | ReplyEstimate) -> Iterator[Text]:
     unknown = 0
     for name, estimate, formatted in _known(takes):
         low, high = formatted(estimate.low), formatted(estimate.high)
+        # Runs whose time is not known mostly lack the rest, too: the most of them, not their sum.
         unknown = max(unknown, estimate.unknown)
+        # What is free takes no room.
         if estimate.high > 0:
             unit = " tokens" if name == "tokens" else ""
             likely = f"{formatted(estimate.expected)}{unit}"

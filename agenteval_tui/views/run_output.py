@@ -90,6 +90,7 @@ def _agent_lines(transcript: Transcript) -> Iterator[OutputLine]:
         if begun > before:
             yield OutputLine(step=steps[begun - 1].name)
         yield from _lines(piece)
+    # It has no times, and so no place among the steps.
     for line in printed_lines(transcript.log):
         yield OutputLine(source="stderr", text=line, tokens="warn code")
 
@@ -103,6 +104,7 @@ def _lines(piece: Output) -> Iterator[OutputLine]:
         tokens = "warn code"
     for line in printed_lines(piece.text) or [""]:
         yield OutputLine(at=at, source=source, text=line, tokens=tokens)
+        # Time and source stand at the first line of a piece, not at each.
         at, source = "", ""
 
 

@@ -90,6 +90,7 @@ def _joined(items: Sequence[Text]) -> Text:
 def _table(table: Table, width: int) -> Iterator[Text]:
     heads = tuple(text((column.head, "dim")) for column in table.columns)
     rows = [tuple(_on_one_line(cell) for cell in cells_of) for cells_of in (heads, *(row.cells for row in table.rows))]
+    # Rows across all columns say nothing of how wide a column is.
     whole = [row for row in rows if len(row) == len(heads)]
     room = [max(column.least, *(cells(plain(row[at])) for row in whole)) for at, column in enumerate(table.columns)]
     # A narrow gap still tells columns apart, and may save them from being cut.
@@ -135,6 +136,7 @@ def cut(words: Text, width: int) -> Text:
         for end, size in enumerate(_sizes(part)):
             remaining -= size
             if remaining < 0:
+                # A joiner at the cut would bind the ellipsis to what is before it.
                 return (*parts, (part[:end].rstrip(ZERO_WIDTH_NON_JOINER + ZERO_WIDTH_JOINER) + "…", token))
         parts.append((part, token))
     return tuple(parts)
@@ -142,6 +144,7 @@ def cut(words: Text, width: int) -> Text:
 
 def cells(words: str) -> int:
     """How many cells of a terminal a text takes."""
+    # Nearly all texts: no character needs to be looked up.
     return len(words) if words.isascii() else sum(_sizes(words))
 
 
@@ -156,6 +159,7 @@ def _sizes(words: str) -> Iterator[int]:
 
 @lru_cache(maxsize=4096)
 def _size(char: str) -> int:
+    # Combining marks and format characters are drawn on what is before them, or not at all.
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -35,9 +35,11 @@ def traceback_lines(traceback: Traceback, *, all_frames: bool = False) -> Iterat
     for number, raised in enumerate(traceback.exceptions):
         depth = _depth(traceback, number)
         yield from _head(raised, depth)
+        # The place that raised comes first: where it was called from is asked for later, if at all.
         for place in reversed(range(len(raised.frames))):
             if (number, place) in places:
                 yield from _frame(raised, number, place, depth + 1, all_frames)
+        # Frames of packages are rarely what has to be changed: counted, with whose they are.
         hidden = [frame.file for place, frame in enumerate(raised.frames) if (number, place) not in places]
         if hidden:
             where = ", ".join(list(dict.fromkeys(map(package_of, hidden)))[:_MOST_PACKAGES])

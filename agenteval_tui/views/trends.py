@@ -228,6 +228,7 @@ def scores_table(scores: Sequence[Scores], most: int | None = None) -> Table:
     """A row a criterion: how many of its results passed, and how its scores are spread."""
     listed = scores[:most]
     figures = (Column(head, "right") for head in ("passed", "rate", "mean"))
+    # The column stays without errors, so that the others keep their places.
     errors = Column("errors" if any(row.errors for row in listed) else "", "right")
     columns = (Column("test / criterion"), *figures, Column("0 scores 1"), errors)
     # The labels tell all criteria apart, also from those that are not listed.
