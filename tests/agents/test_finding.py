@@ -1315,6 +1315,30 @@ def test_an_object_in_a_module_that_knows_no_framework(tmp_path: Path) -> None:
     assert (agent.sign, agent.config["callable"]) == (Sign.OBJECT, "main.py:agent")
 
 
+CREW = """
+from crewai import Agent, Crew, Task
+from crewai.project import CrewBase, crew
+
+@CrewBase
+class SurpriseTravelCrew:
+    "{docstring}"
+
+    @crew
+    def crew(self):
+        return Crew(agents=[], tasks=[])
+"""
+
+
+@pytest.mark.parametrize(
+    ("docstring", "asked"),
+    [("SurpriseTravel crew", ["Answers"]), ("Plans a journey.", ["Speaks of what its instructions say", "Answers"])],
+)
+def test_a_docstring_that_repeats_the_name_is_no_criterion(tmp_path: Path, docstring: str, asked: list[str]) -> None:
+    agent = only(tmp_path, {"crew.py": CREW.replace("{docstring}", docstring)})
+    _, suite = write_first_suite(agent, tmp_path)
+    assert [criterion.name for criterion in suite.suite.tests[0].criteria] == asked
+
+
 @pytest.mark.parametrize("value", ["CONFIG.get('name')", "os.getenv('name')", "load_text('name')", "get_name('name')"])
 def test_the_key_of_a_value_is_not_its_text(tmp_path: Path, value: str) -> None:
     main = f"import os\nfrom agents import Agent\nbot = Agent(name={value}, instructions={value})\n"

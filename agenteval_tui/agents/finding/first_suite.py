@@ -360,7 +360,8 @@ def _about_itself(agent: FoundAgent, asks_itself: bool) -> dict[str, Any]:
     """What it says that it is for, in the words of its instructions."""
     words = _words([agent.instructions, *(tool.description for tool in agent.tools)])
     criteria = []
-    if words:
+    # A docstring that only repeats the name says nothing.
+    if any(word not in agent.name.replace("-", "") for word in words):
         metric = {"type": "Keywords", "keywords": words, "min_fraction": _ENOUGH}
         criteria.append(_criterion("Speaks of what its instructions say", "TextResponse", metric))
     criteria.append(_criterion("Answers", "TextResponse", {"type": "Length", "min_words": 1}))
