@@ -248,6 +248,7 @@ def _arm(name: str, cases: Mapping[Case, Sequence[RunRow]], count_errors: bool) 
 
 
 def _mean_of(runs: Iterable[RunRow], value: Callable[[RunRow], float | None]) -> float | None:
+    # An answer from the history took nothing now.
     return mean([amount for run in runs if (amount := value(run)) is not None and not run.cached])
 
 

@@ -125,6 +125,7 @@ def _once_each(rows: Iterable[RunRow]) -> list[RunRow]:
         if row.fork_of:
             continue
         earlier = by_recording.get(row.recorded)
+        # `rows` come newest first; a grading that was superseded only counts where there is no other.
         if earlier is None or (earlier.superseded and not row.superseded):
             by_recording[row.recorded] = row
     return list(by_recording.values())
@@ -169,6 +170,7 @@ def judge_figures(store: Store, rows: Iterable[RunRow]) -> list[JudgeFigures]:
                 continue
             entry = figures.setdefault(key, JudgeFigures(row.suite_key, row.suite_name, result.criterion))
             entry.by_judge = judged
+            # Judges may change from run to run: all are named, the newest first.
             entry.judges = tuple(dict.fromkeys((*entry.judges, *_models(replies.get(row.id, ())))))
             entry.judged += 1
             entry.silent += silent

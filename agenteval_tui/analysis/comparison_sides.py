@@ -61,6 +61,7 @@ def sides_of(store: Store, choice: Sides, projects: Sequence[str] = ()) -> tuple
     for names, what in ((choice.agents, "agents"), (choice.variations, "variations")):
         if len(names) > 2:
             raise AgentevalError(f"only two {what} can be compared", fix="name two")
+    # An execution that is named may be of any project; only the newest is looked for among these.
     if projects and not choice.b and not (choice.a and choice.within):
         choice = replace(choice, b=References(store, tuple(projects)).execution().id)
     choice = _with_arms(store, choice)
@@ -84,6 +85,7 @@ def sides_of(store: Store, choice: Sides, projects: Sequence[str] = ()) -> tuple
     else:
         left = _named(store, references[0])
     sides = [_filtered(side, choice, number) for number, side in enumerate((left, right))]
+    # After both are filtered: one execution may be on both sides with two agents.
     if [run.id for run in sides[0].runs] == [run.id for run in sides[1].runs]:
         raise SidesError(
             f"both sides have the same runs ({sides[1].name})",
@@ -208,6 +210,7 @@ def _named(store: Store, reference: str) -> Side:
             raise
         try:
             row = store.run(reference)
+        # Several runs begin so: that says more than that no execution does.
         except AmbiguousError:
             raise
         except AgentevalError:

@@ -92,6 +92,7 @@ def stored_runs(store: Store, rows: Sequence[RunRow]) -> GoodRuns:
                 f"run {short_id(row.id)} was asked something different from run {short_id(first.id)}",
                 fix="make a separate test from each",
             )
+    # A run that was graded again has its task where it was recorded.
     task = store.task_of(first.recording or first.id)
     path = Path(first.suite_key)
     names = ", ".join(short_id(row.id) for row in rows[:5])
@@ -200,6 +201,7 @@ def make_test(
         test["id"] = free_id(loaded, str(test["id"]))
     asks = agent or (runs.agent if runs.agent in {*loaded.suite.agents, *mine} else "")
     if asks and asks != loaded.suite.agent:
+        # Criteria last, as in a suite that people write.
         test = {**test, "agent": asks, "criteria": test.pop("criteria")}
     agentless = not asks and not loaded.suite.agent
     return MadeTest(test, path, add_test(loaded, test) if write else None, agentless=agentless)
@@ -237,6 +239,7 @@ def _asked(beginning: Sequence[Message], transcript: Transcript, questions: Sequ
     """The keys of a test that say what is asked."""
     beginning = beginning or _beginning(transcript)
     count = sum(message.role == "user" for message in beginning)
+    # What the task already has as its beginning is not asked once more.
     turns = [literal(question) for question in questions[count:]]
     if [message.role for message in beginning] == ["user"]:
         prompt = literal(beginning[0].content)

@@ -68,6 +68,7 @@ def step_of(executions: Sequence[Counts]) -> Step | None:
         return None
     if alike and turns > 1:
         p_value = homogeneity(decided)
+        # With several runs in each, runs that are all alike are no chance; single ones may go back and forth by it.
         if p_value <= LIKELY or min(n for _, n in decided) > 1:
             return Step("changed", _in_a_row(decided), p_value)
     at = _sharpest(decided)
@@ -116,6 +117,7 @@ def homogeneity(executions: Sequence[Counts]) -> float:
     passed, n = _sum(executions)
     ways = [1] + [0] * passed
     for _, size in executions:
+        # From above, so that no execution is taken twice.
         for filled in range(passed, size - 1, -1):
             ways[filled] += ways[filled - size]
     return float(Fraction(ways[passed], math.comb(n, passed)))

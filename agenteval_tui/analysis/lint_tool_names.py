@@ -67,8 +67,10 @@ def facts_problems(loaded: LoadedSuite, store: Store, user_agents: Mapping[str, 
         for number, criterion in enumerate(test.criteria):
             source = loaded.config_source(test.id, number)
             document = parse(source.text)
+            # The linter itself says what is wrong with it.
             if document.broken:
                 continue
+            # Only read once a criterion can be looked at.
             if own is None:
                 own = facts_for(store, loaded.key, test.id) if agent_facts.runs else AgentFacts()
             variables = _given(test, number)
@@ -266,11 +268,13 @@ def _wanted_type(value: Any) -> str | None:
         return type_of(value)
     if isinstance(value.get("$type"), str):
         return str(value["$type"])
+    # A matcher of two kinds can be right for both, or for neither.
     types = {_MATCHED.get(name) for name in value}
     return types.pop() if len(types) == 1 else None
 
 
 def _other_type(value: object, types: set[str]) -> str | None:
+    # `true` is a number in Python.
     if isinstance(value, bool) or is_matcher(value):
         return None
     if isinstance(value, int | float) and "string" in types:
@@ -308,6 +312,7 @@ def _texts(
         needle = _filled(written, variables)
         if isinstance(needle, str) and needle and not _occurs(needle, own.answers, False):
             yield _unseen((*at, "contains_all", number), needle, where)
+    # One of these is enough, so all must be known and none seen.
     for name in _ANY:
         needles = [_filled(written, variables) for written in metric.get(name) or () if written]
         texts = [needle for needle in needles if isinstance(needle, str)]

@@ -144,6 +144,7 @@ class _Search:
         if message is not None:
             return self._numbers.get(message, 0)
         final = self.transcript.final_message
+        # A run that broke off has no final answer: then the last request is the one that should have led to it.
         number = 0 if final is None else self._numbers.get(final, 0)
         line = self.requests.references[number - 1].line if number else 1
         return number or max((number for number in self._of_line(line)), default=0)
@@ -215,6 +216,7 @@ class _Search:
             for place, text in enumerate(self._texts)
             if (not ruled or requests.messages[place].get("role") == "user") and (pieces := need.pieces(text))
         }
+        # A conversation is in all later requests: each text is searched once, and then only counted by its place.
         places = sorted(stands)
         had = []
         for number in numbers:
@@ -318,6 +320,7 @@ def _stands(text: str) -> Callable[[str], tuple[str, ...]]:
 
 def _lines_about(text: str) -> Callable[[str], tuple[str, ...]]:
     """The lines about a text or a tool."""
+    # Its words, too: instructions say "refund" where the tool is called `issue_refund`.
     parts = (part for part in re.split(r"[_\W]+", text) if _TELLING <= len(part) < len(text))
     words = [part.casefold() for part in (text, *parts)]
     return lambda context: tuple(

@@ -82,6 +82,7 @@ def stratified_exact(cases: Sequence[PassCounts]) -> float | None:
     varied = [case for case in cases if case.least < case.most]
     if not varied:
         return None
+    # Counted from the least that is possible: the distribution begins at 0.
     passes = sum(case.now_passed - case.least for case in varied)
     if sum(case.most - case.least for case in varied) > _EXACT:
         return _normal(varied)
@@ -224,6 +225,7 @@ def regressions_of(comparison: Comparison) -> Regressions:
         return Regressions()
     overall, overall_fall = comparison.overall, None
     fell = overall.rate is not None and overall.rate.difference < 0
+    # Fisher's test over several cases: none of them is on both sides, so nothing is compared with itself.
     if fell and overall.p_value is not None and (overall.one_case or overall.test != "fisher"):
         overall_fall = overall.test, overall.p_value
     return find_regressions(cases_of(comparison), overall_fall)
@@ -251,10 +253,12 @@ def find_regressions(cases: Sequence[Case], overall_fall: tuple[str, float] | No
     excused = bool(broken) and _chance_explains_broken(broken, decided)
     regressions = [] if excused else [_of_case("broke", case) for case in broken]
     flagged = {(regression.key, regression.row) for regression in regressions}
+    # What broke is said already, and must not take a part of the 5 %.
     regressions += _fallen_parts([case for case in decided if (case.test, case.row) not in flagged])
     p_value = stratified_exact([case.counts for case in decided])
     if p_value is not None and p_value <= OVERALL:
         regressions.append(Regression(scope="overall", cause="fell", p_value=p_value, method="exact"))
+    # What is printed beside the gate as a difference can't be none for the gate.
     elif overall_fall is not None and overall_fall[1] <= SIGNIFICANT:
         regressions.append(Regression(scope="overall", cause="fell", p_value=overall_fall[1], method=overall_fall[0]))
     flagged = {(regression.key, regression.row) for regression in regressions if regression.scope == "case"}
@@ -284,6 +288,7 @@ def _fallen_parts(cases: Sequence[Case]) -> list[Regression]:
         for test, members in tests.items()
         if len(members) > 1
     ]
+    # What can't reach the limit even at its worst is no hypothesis that was tested.
     least = [math.prod(count.least_p_value for count in counts) for _, counts in parts]
     number = 1
     while sum(value <= PARTS / number for value in least) > number:
@@ -310,6 +315,7 @@ def _chance_explains_broken(broken: Sequence[Case], cases: Sequence[Case]) -> bo
     """
     if any(min(case.counts.was_n, case.counts.now_n) < _REPETITIONS for case in broken):
         return False
+    # A single run on a side can't vary, and so says nothing of how much cases vary.
     others = [case.counts for case in cases if not case.broke and min(case.counts.was_n, case.counts.now_n) > 1]
     steady = [counts for counts in others if counts.was_passed == counts.was_n]
     varying = sum(counts.varied for counts in others)

@@ -157,6 +157,7 @@ def _ids(keys: Sequence[TestKey]) -> dict[TestKey, str]:
     alike, by_name = set(names.values()), dict[str, TestKey]()
     for key, name in names.items():
         unique, number = name, 1
+        # A number must not make a name that another test has by itself.
         while unique in by_name or (number > 1 and unique in alike):
             number += 1
             unique = f"{name} ({number})"
@@ -174,6 +175,7 @@ def _of_test(
 ) -> TestFigures:
     count = counted((run.status for run in runs), count_errors=count_errors)
     passed, n = count.passed, count.n
+    # An import skips what has no verdict: that is no early stopping.
     stopped = not imported and any(run.status == "skipped" for run in runs)
     return TestFigures(
         id=name,

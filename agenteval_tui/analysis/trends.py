@@ -181,6 +181,7 @@ def select_runs(
     if query.paths or query.suites or query.tests:
         tests = _chosen(query, rows.tests_known(connection) if test_names is None else test_names)
     if query.only is not None:
+        # Both hold: a list that a person narrowed, and what the command asked for.
         tests = query.only if tests is None else tuple(test for test in tests if test in query.only)
     return SelectedRuns(
         query.since_ms or 0,
@@ -270,6 +271,7 @@ def _chosen(query: TrendQuery, test_names: Iterable[TestName]) -> tuple[int, ...
     if query.suites:
         names = {suite.casefold() for suite in query.suites}
         keys = {str(Path(suite).resolve()) for suite in query.suites} | set(query.suites)
+        # A name in any case, a path from here, or the key as it is stored (that of an import is no path).
         tests = [test for test in tests if test.suite.casefold() in names or test.suite_key in keys]
         if not tests:
             raise AgentevalError("the history has no such suite", where=", ".join(query.suites))
@@ -296,6 +298,7 @@ def _trend(
     by = query.by or bucket_size(query.until_ms - since_ms)
     if by == "execution":
         executions = rows.executions_in(connection, picked)
+        # The end of a bin is not in it.
         bins = [Bin(each.row, each.first_ms, each.last_ms + 1, True, each.id, each.title) for each in executions]
     else:
         bins = bins_between(since_ms, query.until_ms, by)
@@ -337,6 +340,7 @@ def _trend(
         for key, listed in by_group.items()
     ]
     series.sort(key=_worst_first)
+    # Of the tallies, not of the series: a run with two tags is in two of these.
     runs = sum([tally.passed + tally.failed + tally.errors + tally.review for tally in tallies])
     return Trend(
         query, since_ms=since_ms, until_ms=query.until_ms, by=by, bins=tuple(bins), series=tuple(series), runs=runs
@@ -345,6 +349,7 @@ def _trend(
 
 def _worst_first(series: Series) -> tuple[float, int, str]:
     rate = series.overall.rate
+    # Without a verdict last: nothing there is known to be bad.
     return (2.0 if rate is None else rate), -series.overall.n, series.name
 
 
