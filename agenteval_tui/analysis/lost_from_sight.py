@@ -147,14 +147,7 @@ class _Search:
         # A run that broke off has no final answer: then the last request is the one that should have led to it.
         number = 0 if final is None else self._numbers.get(final, 0)
         line = self.requests.references[number - 1].line if number else 1
-        return number or max((number for number in self._of_line(line)), default=0)
-
-    def _of_line(self, line: int) -> list[int]:
-        return [
-            number
-            for number, request_reference in enumerate(self.requests.references, 1)
-            if request_reference.line == line
-        ]
+        return number or max(self.requests.numbers_of_line(line), default=0)
 
     def sight(self, number: int) -> str:
         """All that the model was given in a request, as one text."""
@@ -187,7 +180,7 @@ class _Search:
         if not failed:
             return None
         requests = self.requests
-        own = [number for number in self._of_line(requests.references[failed - 1].line) if number <= failed]
+        own = [number for number in requests.numbers_of_line(requests.references[failed - 1].line) if number <= failed]
         if any(requests.references[number - 1].previous for number in own):
             return None  # the server keeps a part: what the model saw is not in the requests
         had = self._had(need, own)

@@ -211,6 +211,10 @@ class ModelRequests(Struct, frozen=True, dict=True, omit_defaults=True, forbid_u
         earlier = self.earlier[number - 1]
         return self.request(earlier) if earlier else None
 
+    def numbers_of_line(self, line: int) -> list[int]:
+        """The numbers of the requests of an agent, in their order."""
+        return [number for number, reference in enumerate(self.references, 1) if reference.line == line]
+
     def for_answer(self, message: int) -> ModelRequest | None:
         """The request that led to a message of the transcript; None where that is not known."""
         number = self._by_answer.get(message)

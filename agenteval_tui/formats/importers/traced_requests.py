@@ -32,9 +32,7 @@ def lived_conversation(asked_requests: Iterable[Asked | None]) -> Transcript | N
     in_order = sorted(complete, key=lambda request: request.started_ms)
     sizes = [sum(end - first for first, end in reference.messages) for reference in requests.references]
     line = requests.references[sizes.index(max(sizes))].line
-    numbers = [
-        number for number, request_reference in enumerate(requests.references, 1) if request_reference.line == line
-    ]
+    numbers = requests.numbers_of_line(line)
     if all((change := changes_since(requests, number)) is None or change.grew_only for number in numbers):
         return None
     transcript = transcript_of_asked([in_order[number - 1] for number in numbers])

@@ -109,9 +109,7 @@ class Context(Prototype):
         final = transcript.final_message
         answering = None if final is None else requests.for_answer(final)
         line = answering.line if answering is not None else 1
-        own = [
-            number for number, request_reference in enumerate(requests.references, 1) if request_reference.line == line
-        ]
+        own = requests.numbers_of_line(line)
         return [requests.request(own[-1 if self.of == "last" else 0])] if own else []
 
     def _blocks(self, chosen: Sequence[ModelRequest]) -> Iterator[str]:
