@@ -1,8 +1,8 @@
-"""promptfoo's configuration: its tests as tests of a suite.
+"""promptfoo's configuration: its tests as tests of a suite, one for each prompt and combination of variables.
 
-Files that promptfoo's configuration names: tests, variables, schemas. Only those in the configuration's folder.
-
-Rows of a CSV file: promptfoo, src/csv.ts (`__expected`, `__description` and so on; all other columns are variables).
+Tests, variables and prompts may be in files that the configuration names; only those in its folder are read. Of a CSV
+file, columns such as `__expected` and `__description` say what is asserted, and the others are variables (promptfoo,
+src/csv.ts). Programs that make prompts, variables or tests are not run, and named in a note.
 """
 
 from __future__ import annotations
@@ -104,6 +104,7 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
     structured = has_structured_answers(config.get("providers") or config.get("targets"))
     code = AssertionCode(module_name(file), file.name, note=found_tests.note, structured=structured)
     files = Files(file.parent, found_tests)
+    # Without prompts, promptfoo asks what the variable `prompt` holds.
     prompts = list(_prompts(config.get("prompts") or "{{prompt}}", files, found_tests))
     default = config.get("defaultTest")
     if isinstance(default, str):
@@ -119,14 +120,17 @@ def tests_of(config: Mapping[str, Any], file: Path) -> FoundTests:
         providers=providers,
     )
     scenarios = as_list(config.get("scenarios"))
+    # Without tests and scenarios, promptfoo asks each prompt once.
     for entry in listed(config.get("tests")) or ([] if scenarios else [{}]):
         if isinstance(entry, str):
             adding.named(entry)
+        # An object of these keys alone names a program that makes tests.
         elif isinstance(entry, Mapping) and not ("path" in entry and entry.keys() <= {"path", "config"}):
             adding.case(entry)
         else:
             found_tests.skipped.append(f"tests that stand elsewhere ({plain_text(entry)[:80]}) can't be read")
     for entry in scenarios:
+        # A text names a file of scenarios, which is read as a file of tests is.
         for scenario in files.tests(entry) if isinstance(entry, str) else [entry]:
             adding.scenario(scenario)
     for key in ("nunjucksFilters", "extensions"):
@@ -171,6 +175,7 @@ def _prompts(prompts: Any, files: Files, imported: FoundTests) -> Iterator[str]:
             continue
         named = text.startswith("file://") or ("\n" not in text and _PROMPT_FILE.search(text) is not None)
         name = text.removeprefix("file://").strip()
+        # The only programs that can become a prompt: the import calls them, if it may run code.
         if named and _PYTHON.fullmatch(name) and files.paths(name.rpartition(":")[0]):
             yield _Function(name)
         elif text.startswith("exec:") or (named and _PROGRAM.search(name)):
@@ -193,6 +198,7 @@ def _prompts_in(path: Path, files: Files, imported: FoundTests) -> Iterator[str]
         imported.note(f"the prompt in {path.name} can't be read: {error.strerror or error}")
         return
     kind = path.suffix.lower()
+    # A model gets YAML as JSON, as from promptfoo.
     if kind in (".yaml", ".yml") and isinstance(value := javascript_yaml(text), list | Mapping):
         text = json.dumps(value, ensure_ascii=False)
     parts = _SEPARATED.split(text) if kind == ".txt" else text.splitlines() if kind == ".jsonl" else [text]
@@ -214,6 +220,7 @@ def _variables(
     read = {key: _of_file(key, value, files) for key, value in written.items()}
     listed = {key: value for key, value in read.items() if expanded and _are_alternatives(written[key])}
     rest = {key: value for key, value in read.items() if key not in listed}
+    # A few lists have millions of combinations: they are counted, and only the first are made.
     combinations = math.prod(map(len, listed.values()))
     if combinations > _COMBINATIONS:
         imported.note(f"only the first {_COMBINATIONS:,} of {combinations:,} combinations of variables became tests")
@@ -279,6 +286,7 @@ class _Adding:
             self._found.skipped.append(f"tests that stand elsewhere ({plain[:80]}) can't be read")
             return
         paths = self._files.paths(plain) if plain.lower().endswith(".csv") else []
+        # A function is called with the variables of each row: a dataset, which is read at the run, has none yet.
         has_function = any(isinstance(prompt, _Function) for prompt in self._prompts)
         if len(paths) == 1 and not has_tests(paths[0]) and not has_function:
             self.case({}, dataset=_dataset(plain, paths[0]))  # its columns are variables, and nothing else
@@ -291,6 +299,7 @@ class _Adding:
         if not isinstance(scenario, Mapping):
             self._found.skipped.append("a scenario is not an object")
             return
+        # What a scenario leaves out counts as one empty entry.
         for data in list(self._parts(scenario.get("config"))) or [{}]:
             for test in list(self._parts(scenario.get("tests"))) or [{}]:
                 self.case(
@@ -329,6 +338,7 @@ class _Adding:
         dataset: Mapping[str, str] | None,
         options: Mapping[str, Any],
     ) -> None:
+        # `null` is no threshold: the default test's counts.
         limit = number(written["threshold"] if written.get("threshold") is not None else self._default.get("threshold"))
         name = plain_text(written.get("description")) or _shown(variables) or f"test {self._number}"
         criteria = self._criteria(written, options, limit)
@@ -338,6 +348,7 @@ class _Adding:
             test: dict[str, Any] = {"name": f"{name} (prompt {index})" if len(self._prompts) > 1 else name}
             prefix, suffix = plain_text(options.get("prefix")), plain_text(options.get("suffix"))
             values = dict(variables)
+            # What a function makes is not a template any more: nothing is filled in.
             if not isinstance(prompt, _Function):
                 text = as_ours(f"{prefix}{prompt}{suffix}")
                 try:
@@ -440,6 +451,7 @@ def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
     """`messages` where the prompt is JSON or YAML of a conversation, also once the `variables` are put in; else
     `prompt`. Raises `AgentevalError` where they can't be. None: the variables are not known."""
     start = prompt.lstrip()
+    # promptfoo reads a prompt that begins in this way as YAML.
     if start.startswith("- role:"):
         conversation = javascript_yaml(prompt)
     else:
@@ -447,6 +459,7 @@ def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
         if conversation is None and variables is not None:
             text = render(prompt, variables)
             if start.startswith("[") and is_template(prompt):
+                # What was put in is a text now: braces in it are not a template again.
                 conversation = literal(parsed_json(text))
     roles = ("system", "developer", "user", "assistant", "tool")
     if (
@@ -455,6 +468,7 @@ def _asked(prompt: str, variables: Mapping[str, Any] | None) -> dict[str, Any]:
         and all(isinstance(m, Mapping) and m.get("role") in roles for m in conversation)
     ):
         messages = [{"role": m["role"], "content": plain_text(m.get("content"))} for m in conversation]
+        # The agent has to answer the last message. Any other conversation is sent as a text.
         if messages[-1]["role"] in ("user", "tool"):
             if variables is not None:
                 for message in messages:
@@ -494,6 +508,7 @@ class Files:
         name = name.removeprefix("file://")
         try:
             hits = self._matching(name) if _GLOB.search(name) else [self._folder / name]
+            # Resolved first: a link, or `..`, may lead out of the folder.
             within = [hit for hit in hits if hit.resolve().is_relative_to(self._folder)]
             if hits and not within:
                 self._found.note(f"{name} is outside the folder and was not read")
@@ -609,6 +624,7 @@ class Files:
                 if head is None:
                     head = [cell.strip() for cell in cells]
                 elif any(cells):
+                    # Not strict: spreadsheets leave out empty cells at the end of a row.
                     yield test_of_row(dict(zip(head, (cell.strip() for cell in cells), strict=False)), self._found)
         except csv.Error as error:
             self._found.skipped.append(f"{path.name}, line {rows.line_num}: {error}")
@@ -667,6 +683,7 @@ def test_of_row(row: Mapping[str, str], imported: FoundTests) -> dict[str, Any]:
                 test["threshold"] = limit
         elif column := _CONFIG.fullmatch(key):
             if (limit := number(value)) is not None:
+                # Columns are counted from 1, and `__expected` is the first.
                 thresholds[int(column.group(1) or 1) - 1] = limit
         elif key.startswith("__"):
             imported.note(f"the column {key} is not translated")
@@ -682,6 +699,7 @@ def test_of_row(row: Mapping[str, str], imported: FoundTests) -> dict[str, Any]:
 def assertion_of(expected: str) -> dict[str, Any]:
     """The assertion in a cell: `contains:x`, `similar(0.8):x`, `fn:...`, `grade:...`; a text alone is to be equal."""
     expected = expected.strip()
+    # These first: what follows is code, whose brackets and colons are not those of an assertion.
     for prefix in ("javascript:", "fn:", "eval:"):
         if expected.startswith(prefix):
             return {"type": "javascript", "value": expected.removeprefix(prefix).strip()}
@@ -702,6 +720,7 @@ def assertion_of(expected: str) -> dict[str, Any]:
         assertion["value"] = value
     if kind in _WITH_THRESHOLD:
         assertion["threshold"] = (
+            # In JavaScript `0 || 0.75` is 0.75: a threshold of 0 is the default one.
             float(threshold) if threshold and float(threshold) else 0.8 if kind == "similar" else 0.75
         )
     return assertion
