@@ -94,6 +94,7 @@ def _spot_at(root: Node | None, offset: int) -> _Spot | None:
     path: list[str | int] = []
     node = root
     while node is not None:
+        # What is written at an alias stands elsewhere, and means more than this place.
         if isinstance(node, Alias):
             return None
         if isinstance(node, ScalarNode):
@@ -269,6 +270,7 @@ def _in_config(text: str, offset: int, root: Node | None, spot: _Spot, facts: Fa
     """In a config that is a text: the app's completion, its edits brought into the file."""
     prototype_class = _text_at(root, (*spot.path[:-1], "prototype_class"))
     source = source_of(spot.node, text, LineIndex(text))
+    # A folded or plain scalar has line breaks that an edit can't keep.
     if source.style not in _STYLES_WRITTEN:
         return ()
     completions = complete_config(source.text, source.from_offset(offset), prototype_class, facts)
@@ -310,15 +312,18 @@ def _in_yaml(text: str, offset: int, schema: ObjectType, facts: Facts) -> tuple[
     line = text[text.rfind("\n", 0, start) + 1 : start]
     if "#" in line and re.search(r"(?:^|\s)#", line):
         return ()  # in a comment
+    # A key that is replaced keeps its colon.
     colon = "" if _COLON.match(text, end) else ": "
     alone = bool(colon) and not line.strip(" -")
     offers: dict[str, Offer] = {}
+    # First what is more likely here: a word that has the line for itself is mostly a key.
     marked = [(as_key, text[:start] + _MARK + (": " if as_key else "") + text[end:]) for as_key in (alone, not alone)]
     # Reading on behind what is broken takes longer than to read; it is done where nothing is found without.
     readers: Iterator[_Reader] = iter((compose, tree_of))
     for written_text, root, spot in chain.from_iterable(
         _marks(marked, start, read) for read in takewhile(lambda _: not offers, readers)
     ):
+        # Of the tests only this one: a suite may have thousands, and this runs at each key.
         printed, _ = _printed(root, spot.path, written_text)
         quoted = json.dumps(_MARK, ensure_ascii=False)
         at = printed.find(quoted)
@@ -326,6 +331,7 @@ def _in_yaml(text: str, offset: int, schema: ObjectType, facts: Facts) -> tuple[
             continue
         without = printed[:at] + '""' + printed[at + len(quoted) :]
         for completion in complete(without, at + 1, schema, facts):
+            # An empty object is written by its first key.
             if completion.label == "{}":
                 continue
             written = _as_key(completion) + colon if spot.is_key else _as_value(completion, spot.node.style, alone)
@@ -430,7 +436,9 @@ def format_suite(loaded: LoadedSuite) -> tuple[TextEdit, ...]:
                 if laid_out != criterion.config_uxon:
                     new[number] = laid_out
         if new:
+            # Each test is written into the text with those before it: their places have moved.
             text = _saved(loaded, test.id, new, text) or text
+    # Only what differs, so that the cursor and folds of the editor stay.
     return edits_between(loaded.text, text)
 
 
@@ -503,6 +511,7 @@ def definition(loaded: LoadedSuite, offset: int) -> Target | None:
 
 def _agent(loaded: LoadedSuite, name: str) -> Target | None:
     """Where an agent is configured: in the suite, else in the user's agents.yaml."""
+    # The suite's own agent counts, not the user's of the same name.
     here = _key(_at(loaded.root, ("agents",)), name)
     if here is not None:
         return Target(loaded.path, loaded.text, here.start, here.end)

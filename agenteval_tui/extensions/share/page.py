@@ -152,9 +152,11 @@ def share(
     head = maker.clean([*head_html(_title(target, execution), _STYLE), *_summary(store, target, execution)])
     left_for_runs = int(options.max_mb * 1e6) - _bytes(head)
     parts_by_run: dict[str, tuple[str, str]] = {}
+    # What failed is what the file is opened for.
     for row in sorted(rows, key=lambda run_row: (run_row.status == "passed", run_row.position)):
         line, section = maker.run(row)
         left_for_runs -= _bytes([line, section])
+        # No smaller run takes its place, which may have passed: those are left out first.
         if left_for_runs < 0:
             break
         parts_by_run[row.id] = line, section
@@ -162,12 +164,14 @@ def share(
         raise AgentevalError("no run fits into this size", where=f"{options.max_mb:g} MB", fix="give a larger --max-mb")
     made_share = Share((), len(parts_by_run), len(rows) - len(parts_by_run), len(every) - len(rows))
     missing = [f'<p class="bad">Not in this file: {line_html(made_share.missing)}.</p>'] if made_share.missing else []
+    # Of all runs that ended, also of those left out: what repetitions have in common counts them.
     tests = grouped(((row.suite_key, row.test_id, row.variation, row.row_label), row) for row in rows)
     body: list[str] = []
     for alike in tests.values():
         sections = [parts_by_run[row.id][1] for row in alike if row.id in parts_by_run]
         if sections:
             body += [*maker.clean(_test(store, alike, alone)), *sections]
+    # In the order of the execution again.
     runs = ",\n".join(parts_by_run[row.id][0] for row in rows if row.id in parts_by_run)
     foot = [f"{BEGIN}[\n{runs}\n]{END}", "</body>", "</html>", ""]
     return replace(made_share, pieces=tuple(f"{piece}\n" for piece in (*head, *missing, *body, *foot)))
@@ -180,6 +184,7 @@ class _Maker:
         self._store = store
         self._repetitions = RepetitionReader(store)
         self._redactor = TranscriptRedactor(secrets)
+        # In HTML, a secret with `&` or `<` in it is written in another way.
         self._of_html = TranscriptRedactor({*secrets, *map(escape, secrets)})
 
     def clean(self, lines: Iterable[str]) -> list[str]:
@@ -190,7 +195,9 @@ class _Maker:
         """A run as a value of the embedded JSON, and as a section of the page."""
         (run,) = stored_runs(self._store, [row])
         results = tuple(result_from_json(self._redactor.data(result_to_json(result))) for result in run.results)
+        # Before anything is derived from it: what is said of a run quotes its transcript.
         run = replace(run, transcript=self._redactor.transcript(run.transcript), results=results)
+        # Again as data: names, variables and labels may hold a secret, too.
         value = self._redactor.data(json.loads("".join(EXPORTER.pieces([run]))))
         return _script_safe(json_line(value)), "\n".join(self.clean(_run(run, self._blame(run))))
 
@@ -250,6 +257,7 @@ def _summary(store: Store, target: ExecutionRow | RunRow, execution: ExecutionRo
 
 def _test(store: Store, alike: list[RunRow], alone: bool) -> Iterator[str]:
     """What repetitions of a test have in common, and the step at which they part, before their transcripts."""
+    # The divergence is told from a run that went wrong, if there is one.
     first = next((row for row in alike if row.status != "passed"), alike[0])
     if not alone:
         yield f'<h3>{line_html(first.test_name)} <span class="dim">{line_html(plain(place_of_test(first)))}</span></h3>'
@@ -356,6 +364,7 @@ def _compared(comparison: Comparison) -> str:
 def _value(value: str, at: int | None, *, marked: bool = True) -> str:
     """A value, of a long one the part around `at`; the character there is marked."""
     place = min(at or 0, len(value))
+    # Of a long text, what comes before the difference says more than its beginning.
     start = max(place - _BEFORE, 0) if len(value) > _LONGEST_VALUE else 0
     end = min(start + _LONGEST_VALUE, len(value))
     head, tail = ("…" if start else ""), ("…" if end < len(value) else "")

@@ -109,8 +109,10 @@ class Pool:
     def fit(self, good: int, bad: int) -> Sequence[Condition]:
         """The conditions that were made from at least one of these runs, best first."""
         labelled = good | bad
+        # Leave-one-out would lie with a condition that exists only because of the run that is left out.
         conditions = [condition for condition in self.conditions if condition.source & labelled]
         if not bad:
+            # With good runs alone, only what they all share can tell anything.
             conditions = [condition for condition in conditions if not good & ~condition.passes]
         return sorted(conditions, key=lambda condition: rank(condition, good, bad))[: self.most]
 
@@ -160,9 +162,11 @@ class Measure:
             value = self.values[number]
             if value is not None:
                 counts.setdefault(value, [0, 0])[not good >> number & 1] += 1
+        # All labelled runs have the same number: no bound parts them.
         if len(counts) < 2:
             return ()
         ordered = sorted(counts)
+        # What a bound gains by letting a value pass: its good runs, less its bad ones.
         gains = [counts[value][0] - counts[value][1] for value in ordered]
         bounds = [self._from(ordered, gains), self._up_to(ordered, gains)]
         most = max((bound.gained for bound in bounds if bound is not None), default=-math.inf)
@@ -185,6 +189,7 @@ class Measure:
             below, above = ordered[place - 1], ordered[place]
             margin = _margin(ordered, below, above)
             if best is None or (total, margin) > (best.gained, best.margin):
+                # "At least one" is simpler than any rounder number.
                 least = 1.0 if self.step and below == 0 else _round_between(below, above, self.step)
                 best = _Bound(total, least, None, margin)
         return best
@@ -210,6 +215,7 @@ class Measure:
             total += gain
             if best is None or total > best[0]:
                 best = (total, start, place)
+        # One that reaches an end is a single bound, and found already.
         if best is None or best[1] == 0 or best[2] == len(ordered) - 1:
             return None
         total, first, last = best
@@ -243,6 +249,7 @@ class Measure:
             for number, value in enumerate(self.values)
             if value is not None and (least is None or value >= least) and (most is None or value <= most)
         )
+        # "Some" and "none" take no number to say.
         plain = (least == 1 and most is None) or most == 0
         title, metric = worded
         return Condition(

@@ -334,6 +334,7 @@ def _pool(families: Sequence[Family], good: int, bad: int) -> list[Condition]:
 
 def _together(pool: Sequence[Condition], good: int, bad: int) -> Iterator[_Choice]:
     """Two or three conditions that together agree with more labels than each condition alone."""
+    # First those that lack no good run and stop some bad ones: "and" only takes runs away.
     every = [condition for condition in pool if not good & ~condition.passes and bad & ~condition.passes]
     most = [condition for condition in pool if (good & ~condition.passes).bit_count() <= max(1, good.bit_count() // 10)]
     parts = list(_distinct([*every[: _PARTS // 2], *most], good | bad))[:_PARTS]
@@ -400,6 +401,7 @@ def _distinct(conditions: Sequence[Condition], labelled: int) -> Iterator[Condit
 
 def _go_together(left: Condition, right: Condition) -> bool:
     """Whether one criterion can have both."""
+    # Two bounds of the same word, sign or tool are a range, which is one condition already.
     if left.about and left.about == right.about and left.about.startswith(("word", "sign", "tool")):
         return False
     if left.whole or right.whole:

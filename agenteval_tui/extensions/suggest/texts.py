@@ -103,6 +103,7 @@ class _Texts:
         """Every text of one to four words in lower case, with the labelled runs that have it."""
         labelled = [(number, self.texts[number]) for number in numbers(self.examples.labelled)]
         tokens = {number: _tokens(text) for number, text in labelled}
+        # The longer the answers, the shorter the phrases: their number is bounded.
         words = max(1, min(_PHRASE, _PIECES // max(1, sum(map(len, tokens.values())))))
         lower = [(number, text.lower()) for number, text in labelled]
         # The places of words are those of the text, and a letter such as `İ` is longer in lower case.
@@ -117,6 +118,7 @@ class _Texts:
         )
         if not outside:
             ranked = [entry for entry in ranked if not inside & ~entry[1]]
+        # Thousands of texts may be in the same runs: which is best is asked only of runs that are parted best.
         chosen = {mask for _, mask in ranked[:_KEPT]}
         by_mask = grouped((mask, text) for text, mask in pieces.items() if mask in chosen)
         best: list[tuple[str, int]] = []
@@ -187,6 +189,7 @@ class _Texts:
         for name in names:
             values = [example.variables.get(name) for example in self.examples.runs]
             texts = [text_of(value) if isinstance(value, str | int | float) else "" for value in values]
+            # An empty value is in each text, and only an identifier can be a placeholder.
             if any(not text.strip() for text in texts) or not name.isidentifier():
                 continue
             for metric, title in (
@@ -211,6 +214,7 @@ class _Texts:
                     sources.add(source)
         # A number alone is a shape already.
         varied = {pattern: mask for pattern, mask in masks.items() if len(literal[pattern]) > 1 and pattern != _NUMBER}
+        # Tables of numbers make a pattern of each pair of neighbours.
         if len(varied) > 5_000:
             varied = {pattern: mask for pattern, mask in varied.items() if " " not in pattern}
         cost = bits(len(varied)) + 4.0
@@ -277,6 +281,7 @@ class _Texts:
             metric: dict[str, Any] = {"type": "TextMatch", "equals": literally(text)}
             cost = 3.0 + bits(len(answers)) + 1.5 * text.count(" ")
             pool.add(f"is {quoted(text)}", metric, cost, source=mask)
+        # A list of more would be a list of the runs.
         if 1 < len(answers) <= 5:
             texts = sorted(answers)
             metric = {"type": "Regex", "pattern": f"/\\A(?:{'|'.join(map(escaped, texts))})\\s*$/"}
