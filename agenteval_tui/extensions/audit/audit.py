@@ -119,6 +119,7 @@ def _audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RU
     own = [(number, compiled) for number, compiled in enumerate(checkers) if number not in asking]
     table = _graded(audit, own, samples)
     audit.findings = [*_alone(audit, own), *_pairs(audit, own, table)]
+    # A judge that is not asked might have noticed the empty answer.
     if not asking:
         audit.findings += _survives(audit, test, [checker for _, checker in own], samples)
     return audit
@@ -172,6 +173,7 @@ def _forbidden(checkers: Sequence[Checker], variables: Mapping[str, Any]) -> For
     for checker in checkers:
         for kind, metric in _metrics(checker, variables):
             if checker.spec.negate:
+                # Negated, what a metric looks for is what is forbidden.
                 texts += _looked_for(metric)
                 tools += _named(metric.get("tools")) + _named(metric.get("calls"))
             if kind == "ToolCheck":
@@ -211,6 +213,7 @@ def _looked_for(metric: Mapping[str, Any]) -> list[str]:
     texts = _strings([metric.get(name) for name in names])
     for name in ("contains_any", "starts_with_any", "ends_with_any"):
         texts += _strings(metric.get(name))
+    # Only with all of them in it does an answer pass.
     together = [" ".join(_strings(metric.get(name))) for name in ("contains_all", "keywords")]
     return texts + [text for text in together if text]
 
@@ -276,6 +279,7 @@ def _about(audit: TestAudit, criterion_audit: CriterionAudit) -> AuditFinding | 
         )
     else:
         return None
+    # What could not be checked did not pass, either: it weakens what is said of mutations.
     if errors := outcomes[Outcome.ERROR] if kind in ("never-fails", "only-empty") else 0:
         message += f"; {count(errors, 'time')} it could not be checked"
     return AuditFinding(
@@ -309,13 +313,16 @@ def _pairs(
             weaker = _SEVERITIES.index(other.severity) < _SEVERITIES.index(criterion.severity)
             if a == b or weaker or a in reported:
                 continue
+            # An error says nothing of either.
             both = Counter((row[a], row[b]) for row in table if _decided(row[a]) and _decided(row[b]))
             a_failed = both[Outcome.FAILED, Outcome.FAILED] + both[Outcome.FAILED, Outcome.PASSED]
             b_passed = both[Outcome.PASSED, Outcome.PASSED] + both[Outcome.FAILED, Outcome.PASSED]
             a_passed = both[Outcome.PASSED, Outcome.PASSED] + both[Outcome.PASSED, Outcome.FAILED]
+            # One that always passes, or always fails, implies nothing; a finding of its own says so.
             if a_failed < _LEAST_FAILURES or not b_passed or not a_passed or both[Outcome.FAILED, Outcome.PASSED]:
                 continue
             same = not both[Outcome.PASSED, Outcome.FAILED]
+            # Of two that always agree, one is needless and not both.
             if same and b in reported:
                 continue
             reported.add(a)

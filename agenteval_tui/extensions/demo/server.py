@@ -169,6 +169,7 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
     )
     seed = body.get("seed")
     if not isinstance(seed, int):
+        # Each request starts the program again: with another seed it would take another way through the same talk.
         seed = int(content_hash([[message.role, message.content] for message in messages])[:8], 16)
     done = _results(dialogue[last + 1 :])
     declared, withheld = _declared(body.get("tools")), _withheld(body.get(WITHOUT))
@@ -177,6 +178,7 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
     with closing(open_shop()) as shop, closing(assistant.answer(messages)) as talk:
         turn: Turn = next(talk)
         while turn.calls:
+            # A turn is the client's as a whole: half of its results would have to come from here.
             theirs = all(call.name in declared - withheld for call in turn.calls)
             call_count += len(turn.calls)
             if not theirs:

@@ -121,6 +121,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     with Spool() as spool:
         others = 0
         passed_over: Counter[str] = Counter()
+        # Of spans that no run is made of, only the places of their texts are kept.
         for span in _spans(source):
             if isinstance(span, Skipped):
                 yield span
@@ -152,6 +153,7 @@ def _spans(source: Source) -> Iterator[dict[str, Any] | Skipped]:
     reader = source.reader()
     try:
         while reader.kind():
+            # Exports follow one another (a line each), or are in one list.
             if reader.kind() != "list":
                 yield from _export(reader)
                 continue
@@ -212,6 +214,7 @@ def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
         elif event_messages := message_of_event(name, inner):
             messages += event_messages
         else:
+            # What the span itself says counts more.
             attributes = {**{key: value for key, value in inner.items() if key.startswith(_KEPT)}, **attributes}
             others.update({f"{key} (of an event)": inner[key] for key in inner if not key.startswith(_KEPT)})
             # Its attributes say what it is; this name is the one of every exception.
@@ -257,6 +260,7 @@ def _value(data: object, depth: int = 0) -> object:
         return data
     for key, value in data.items():
         if key == "intValue":
+            # OTLP JSON writes 64-bit numbers as texts.
             return int(value) if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 20 else value
         if key == "arrayValue":
             return [_value(item, depth + 1) for item in as_list(value_at(value, "values"))]
@@ -318,8 +322,10 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     conversation = next(filter(None, conversations), "")
     name = named or conversation or trace
     agent = next(filter(None, map(_agent_name, (top, *agents, *models))), "")
+    # Without spans of models, usage and times are those of the agents that told the conversation.
     measured = with_measures(transcript, spans, models or tellers or [top], tools, tellers[-1] if tellers else top)
     if not tools and not any(map(_has_messages, (*agents, *models))):
+        # Texts alone have no place for calls: that there are none is not known.
         measured = without_calls(measured, SOURCE)
     measured = with_requests(measured, requests)
     recording = Recording(
@@ -636,6 +642,7 @@ def _message_list(value: Any) -> list[Any]:
 
 def _indexed(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
     """`gen_ai.prompt.0.content` and so on, as instrumentations wrote before the conventions had messages."""
+    # Prompts sort before completions, each by their number.
     by_place: dict[tuple[bool, int], dict[str, Any]] = {}
     for key, value in attributes.items():
         match = _INDEXED.fullmatch(key)
@@ -682,6 +689,7 @@ def with_measures(
         if base is not None and span["end"] is not None and (span["end"] > span["start"] or span is not top)
     )
     last = models[-1]["attributes"]
+    # An agent sums up what its models used: both together would count twice.
     used, whole = UsageReader(), UsageReader()
     for model in models:
         used.add(usage_attributes(model["attributes"]))
@@ -872,6 +880,7 @@ def _told_evaluation(fields: Mapping[str, Any]) -> CriterionResult:
     name = plain_text(fields.get("gen_ai.evaluation.name")) or "evaluation"
     if label.casefold() == "error" and score is None:
         return unreadable_result(f"{SOURCE} {name}", source=SOURCE, reason=reason)
+    # On another scale, nothing says what is enough.
     if score is not None and passed is None and not 0 <= score <= 1:
         score, reason = None, f"score {score:g}; {reason}"
     return foreign_result(f"{SOURCE} {name}", score=score, passed=passed, source=SOURCE, reason=reason)

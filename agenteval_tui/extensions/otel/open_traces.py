@@ -162,6 +162,7 @@ class OpenTraces:
             self.late += 1
             return None
         open_trace = self._open.get(trace) or self._closed.pop(trace, None) or OpenTrace(trace, now_s)
+        # One that is opened again counts as open, and no more as remembered.
         if trace not in self._open:
             self._remembered -= open_trace.size
         self._open[trace] = open_trace
@@ -172,6 +173,7 @@ class OpenTraces:
         del self._open[trace.id]
         self._closed[trace.id] = trace
         self._remembered += trace.size
+        # At least one is remembered, however large: what comes late mostly comes of the last one.
         while len(self._closed) > _REMEMBERED or (self._remembered > MOST_OF_ALL and len(self._closed) > 1):
             old = next(iter(self._closed))
             self._remembered -= self._closed.pop(old).size

@@ -53,6 +53,7 @@ def spans_in(value: Any) -> list[Mapping[str, Any]]:
     of a table, or those under `spans` or `data`; [] for anything else."""
     if not isinstance(value, Mapping):
         return []
+    # A span of its own. Without `context` it is of another tool.
     if isinstance(value.get("attributes"), Mapping):
         return [value] if isinstance(value.get("context"), Mapping) else []
     if "context.trace_id" in value:
@@ -89,6 +90,7 @@ def _flat(value: Mapping[str, Any], path: str = "", depth: int = 0) -> Iterator[
         is_open = name.partition(".")[0] in _NESTED and name not in _VALUES and depth < _DEEPEST
         if is_open and isinstance(item, Mapping) and key != "arguments":
             yield from _flat(item, name, depth + 1)
+        # A list of objects is flat by numbers, as OpenInference writes it into attributes.
         elif is_open and name.startswith("llm.") and isinstance(item, list) and item and isinstance(item[0], Mapping):
             yield from _flat({str(number): item for number, item in enumerate(item)}, name, depth + 1)
         else:
@@ -118,9 +120,11 @@ def genai_attributes(attributes: Mapping[str, Any], *, is_root: bool) -> dict[st
         renamed["gen_ai.output.messages"] = sides["output"] or answered_messages(answered)
         if schemas := _tool_schemas(attributes):
             renamed[TOOLS] = schemas
+        # `output.value` may be the text alone, though the model also called tools.
         renamed[TEXT_ONLY] = not sides["output"] and not tells_calls(answered)
     elif kind == "AGENT" or is_root:
         messages = answered_messages(answered)
+        # What comes out of some agents is the whole conversation, in which the question is already.
         is_whole = any(message.get("role") == "user" for message in messages)
         renamed[OF_TEXT] = messages if is_whole else [*_asked(inputs), *messages]
     return renamed
@@ -156,6 +160,7 @@ def _messages(attributes: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
             message["parts"].setdefault(int(part.group(1)), {})[part.group(2)] = value
         elif rest in ("function_call_name", "function_call_arguments_json"):
             name = "name" if rest == "function_call_name" else "arguments"
+            # The older form has one call without a number.
             message["calls"].setdefault(-1, {})[name] = value
         elif rest in ("role", "content", "tool_call_id", "name"):
             message[rest] = value

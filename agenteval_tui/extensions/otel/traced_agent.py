@@ -160,6 +160,7 @@ class TracedAgent:
 
     def _turn(self, trace: str, resource: Mapping[str, Any]) -> _Turn | None:
         """Whose it is: what the program says of itself, else its trace. None: of no run that still listens."""
+        # A program that ignores TRACEPARENT begins traces of its own: its resource still says whose they are.
         named = self._open.get(content_text(resource.get(TRACE)))
         if named is not None and trace:
             self._traces[trace] = named
@@ -189,6 +190,7 @@ class TracedAgent:
     ) -> list[AgentEvent]:
         turns = [*self._earlier.get(request.run, ()), turn]
         if request.run:
+            # The spans of earlier turns are kept: the transcript is made of all turns together.
             self._earlier[request.run] = turns
         own_turn = whole_transcript(turn.trace.told())
         whole = whole_transcript([span for turn in turns for span in turn.trace.told()])
@@ -203,6 +205,7 @@ class TracedAgent:
             transcript = _asked_first(
                 transcript, [message for message in request.messages if message.role in ("system", "user")]
             )
+        # Usage is of this turn alone, as the engine adds it up.
         events: list[AgentEvent] = list(usage) if own_turn[0].usage == Usage() else [UsageReported(own_turn[0].usage)]
         if missing := len(turn.missing()):
             events.append(Noted(Note("open_spans", f"{count(missing, 'span')} that others belong to did not come")))
@@ -248,6 +251,7 @@ class _Turn:
         while True:
             self._news.clear()
             now, whole = time.monotonic(), bool(self.trace.spans) and not self.missing()
+            # A whole trace may still get a late sibling of its last span; an unfinished one gets the whole time.
             end = self.trace.heard_s + _QUIET_S if whole else max(self.trace.heard_s, self.done) + most_s
             if now >= end:
                 return
@@ -276,11 +280,13 @@ def environment(address: str, parent: str, run: str, env: Mapping[str, str]) -> 
     }
     for path in (TRACES, LOGS, METRICS):  # the variables of a signal come before those of all
         own = f"OTEL_EXPORTER_OTLP_{path.rpartition('/')[2].upper()}"
+        # Only where it is set: an exporter that has none takes the general one, with the path of the signal.
         if f"{own}_ENDPOINT" in env:
             variables[f"{own}_ENDPOINT"] = f"{address}{path}"
         if f"{own}_PROTOCOL" in env:
             variables[f"{own}_PROTOCOL"] = "http/protobuf"
     for content in ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "TRACELOOP_TRACE_CONTENT"):
+        # Without it, instrumentations record no messages. Who set it has decided.
         if content not in env:
             variables[content] = "true"
     return variables

@@ -117,6 +117,7 @@ def _results(source: Source, context: _Known) -> Iterator[Recording | Skipped]:
                     task = reader.bounded(LARGEST_TASK)
                     if isinstance(task, Mapping):
                         context.tasks[plain_text(task.get("id"))] = task
+            # Of a folder of results: what each simulation was of, and its reward.
             elif key == "simulation_index":
                 for _ in reader.elements():
                     entry = reader.bounded(LARGEST_TASK)
@@ -215,6 +216,7 @@ def _recording(value: Any, context: _Known) -> Recording:
             read[message["role"]].add(message.get("usage"))
     used = {role: replace(read[role].total, cost=read[role].cost(value, key)) for role, key in costs}
     duration = number(value.get("duration"))
+    # Only a model uses tokens.
     if used["user"] != Usage():  # it was a model, and is known as one
         simulated = (
             replace(message, simulated=True) if message.role == "user" else message for message in transcript.messages
@@ -236,6 +238,7 @@ def _recording(value: Any, context: _Known) -> Recording:
     )
     if not messages and "ticks" in value:
         notes.append("nothing that was said is in it: its `ticks` have no texts")
+    # A simulation that broke may have none, and neither may a run of this program.
     elif transcript.error is None and not messages and not is_ours(own):
         raise AgentevalError("`messages` is empty")
     task = context.tasks.get(task_id, {})
@@ -245,6 +248,7 @@ def _recording(value: Any, context: _Known) -> Recording:
         test_id=as_id(task_id),
         test_name=f"Task {task_id}",
         transcript=transcript,
+        # Trials are counted from 0.
         repetition=trial + 1 if isinstance(trial, int) and not isinstance(trial, bool) and trial >= 0 else None,
         prompt=first_user_text(transcript),
         agent=agent,

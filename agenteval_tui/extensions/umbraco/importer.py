@@ -151,6 +151,7 @@ def _criterion(fields: Mapping[str, Any], index: int, alias: str, found_tests: F
         criterion["description"] = " ".join(filter(None, (description, criterion.get("description"))))
     severity = _SEVERITIES.get(plain_text(fields.get("severity")).lower(), "error")
     weight = number(fields.get("weight"))
+    # A guardrail is negated already: it passes where something is found.
     flipped = criterion.pop("negate", False)
     for setting, is_read in (
         ("severity", plain_text(fields.get("severity")).lower() in ("", *_SEVERITIES)),
@@ -175,6 +176,7 @@ Made = dict[str, Any] | str
 def _exact(name: str, config: Mapping[str, Any]) -> Made:
     """Both sides are trimmed, as Umbraco does."""
     text = plain_text(config.get("expectedvalue")).strip()
+    # A pattern, since `equals` compares white space at the ends, too.
     metric = {"type": "Regex", "pattern": exact_pattern(text), **_flags(config)}
     return checked(name, metric, **({"expected_value": text} if text else {}))
 
@@ -226,6 +228,7 @@ def _tool_calls(name: str, config: Mapping[str, Any]) -> Made:
     if mode not in ("Any", "All", "Exact", "None"):
         return f"`validationMode` {mode!r} is not known, which always fails"
     if config.get("validateorder") is True and mode in ("All", "Exact") and tools:
+        # Trajectory has no mode for all calls in their order with others between them.
         pattern = order_pattern(tools, alone=mode == "Exact")
         return checked(name, {"type": "Regex", "pattern": pattern, "flags": "mi"}, prototype="ToolResponse")
     calls = [{"name": tool} for tool in tools]
