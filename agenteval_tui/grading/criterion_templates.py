@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.core.phrasing import cut, on_one_line
 from agenteval_tui.grading.metrics.matchers import literal
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.grading.registry import metric, metric_names
 from agenteval_tui.grading.type_names import short_name
 
@@ -79,7 +80,7 @@ def config_of(metrics: Sequence[Mapping[str, Any]]) -> str:
 def text_starter(text: str) -> Starter:
     """A criterion that wants this text in the answer."""
     name = f'Says "{on_one_line(text, 50)}"'
-    config = config_of([{"type": "TextMatch", "contains": _literally(text)}])
+    config = config_of([{"type": "TextMatch", "contains": literally(text)}])
     return Starter("TextMatch", name, "TextResponse", config, "made of a selection")
 
 
@@ -101,8 +102,3 @@ def tools_starter(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> Starter:
 def expected_argument(value: object) -> object:
     """An argument as a config may have it: what looks like a placeholder matches anything."""
     return {"$any": True} if "{{" in json.dumps(value, ensure_ascii=False) else literal(value)
-
-
-def _literally(text: str) -> str:
-    """Braces that are meant as such, not as a placeholder."""
-    return text.replace("{{", '{{"{{"}}') if "{{" in text else text

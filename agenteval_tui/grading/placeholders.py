@@ -21,6 +21,11 @@ _PATH = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
 _QUOTED = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
 
 
+def literally(text: str) -> str:
+    """A text as a config says it: braces in it are meant as such, and are no placeholder."""
+    return text.replace("{{", '{{"{{"}}')
+
+
 class PlaceholderError(CodedError, ValueError):
     """A placeholder that cannot be filled."""
 

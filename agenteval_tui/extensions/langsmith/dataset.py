@@ -29,7 +29,7 @@ from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.metrics.matchers import literal
 from agenteval_tui.suites.datasets import EXPECTED, PROMPT_COLUMNS, variables_of
-from agenteval_tui.suites.templates import is_template
+from agenteval_tui.suites.templates import literal as as_plain_text
 from agenteval_tui.transcripts.codec import openai_messages
 from agenteval_tui.transcripts.model import last_answer
 
@@ -139,11 +139,7 @@ _SHORT_ROLES = {"human": "human", "user": "human", "ai": "ai", "assistant": "ai"
 
 
 def _said(role: str, content: str) -> dict[str, Any]:
-    return {"role": role, "content": _literally(content)}
-
-
-def _literally(text: str) -> str:
-    return "{% raw %}" + text.replace("{% endraw %}", "") + "{% endraw %}" if is_template(text) else text
+    return {"role": role, "content": as_plain_text(content)}
 
 
 def _prompt(inputs: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from typing import Any
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.extensions.suggest.conditions import JSON, Family, Measure, Pool, Say, bits
 from agenteval_tui.extensions.suggest.examples import Examples, numbers, runs_by_key
-from agenteval_tui.extensions.suggest.texts import literally
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
 from agenteval_tui.grading.extractors.json_response import JsonResponse
+from agenteval_tui.grading.placeholders import literally
 
 _DEEP = 4
 _LEAVES = 200

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from agenteval_tui.core.phrasing import shown
 from agenteval_tui.extensions.suggest.conditions import Family, Pool, bits
 from agenteval_tui.extensions.suggest.examples import Examples, most_frequent, numbers
-from agenteval_tui.extensions.suggest.texts import literally
 from agenteval_tui.grading.extracted_value import ExtractionError, JsonValue
 from agenteval_tui.grading.extractors.state import State
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.grading.type_names import STATE
 
 _LONGEST = 400

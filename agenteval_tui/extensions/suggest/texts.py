@@ -13,7 +13,7 @@ from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import quoted
 from agenteval_tui.extensions.suggest.conditions import Family, Measure, Pool, Say, agreed, bits
 from agenteval_tui.extensions.suggest.examples import Examples, most_frequent, numbers, runs_by_key
-from agenteval_tui.grading.placeholders import text_of
+from agenteval_tui.grading.placeholders import literally, text_of
 
 _READ = 20_000
 """Characters of an answer that texts are taken from."""
@@ -411,11 +411,6 @@ def escaped(text: str) -> str:
     """The text as a pattern finds it, between slashes."""
     pattern = "".join("\\" + char if char in "\\^$.|?*+()[]{}/" else char for char in text)
     return pattern.replace("\n", "\\n").replace("\t", "\\t")
-
-
-def literally(text: str) -> str:
-    """Braces that are meant as such, not as a placeholder."""
-    return text.replace("{{", '{{"{{"}}') if "{{" in text else text
 
 
 def _bounded(word: str) -> str:

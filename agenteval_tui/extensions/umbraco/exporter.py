@@ -13,10 +13,10 @@ from agenteval_tui.extensions.umbraco.importer import (
     KEPT,
     VARIED,
     exact_pattern,
-    literally,
     order_pattern,
 )
 from agenteval_tui.formats.exporters.suite_exporter import ExportedTests, SuiteExporter, tests_with_a_prompt
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.suites.model import Criterion, Suite, Test, Variation
 
 _EXACT = re.compile(r"\\A\\s\*(.*)\\s\*\\Z", re.DOTALL)

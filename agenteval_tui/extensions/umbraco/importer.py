@@ -17,6 +17,7 @@ from agenteval_tui.formats.importers.suite_import import FoundTests, checked, li
 from agenteval_tui.formats.importers.usage_import import number
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.source import Source
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.grading.regex_search import compile_with_flags
 
 CONTEXT = "umbraco"
@@ -308,11 +309,6 @@ def _any_case(config: Mapping[str, Any]) -> str:
 
 def _ignores_case(config: Mapping[str, Any]) -> bool:
     return config.get("ignorecase") is not False
-
-
-def literally(text: str) -> str:
-    """Braces that are meant as such, not as a placeholder."""
-    return text.replace("{{", '{{"{{"}}')
 
 
 def _listed(value: Any) -> list[str]:
