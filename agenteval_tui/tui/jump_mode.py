@@ -41,7 +41,6 @@ class HasSpots(Protocol):
 
     def jump_spots(self) -> Iterable[Target]:
         """What can be gone to, in cells of the screen."""
-        ...
 
 
 def codes(count: int) -> list[str]:

@@ -30,11 +30,9 @@ class WatchingScreens(Protocol):
 
     def watches(self, execution: str) -> bool:
         """Does a screen watch it, shown or not? Then that screen says itself how it ended."""
-        ...
 
     def looks_at(self, execution: str) -> bool:
         """Is the person looking at it?"""
-        ...
 
     def retitle(self) -> None:
         """What the title says has changed."""

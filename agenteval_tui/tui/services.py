@@ -48,12 +48,10 @@ class Services(Protocol):
     @property
     def session(self) -> Session:
         """Suites and history; its methods may take long, so screens call them in a thread."""
-        ...
 
     @property
     def keymap(self) -> dict[str, str]:
         """The person's own keys: {id of an action: its keys}."""
-        ...
 
     # Notifications
 
@@ -79,11 +77,9 @@ class Services(Protocol):
 
     def commands_elsewhere(self, screen: Screen[object]) -> Iterable[PaletteCommand]:
         """The actions of the other screens, each of which leads to its screen."""
-        ...
 
     def offered_commands(self, screen: Screen[object]) -> Iterable[PaletteCommand]:
         """The palette's commands on a screen."""
-        ...
 
     def choose_screen(self) -> None:
         """Let the person choose a screen from a list."""
@@ -176,7 +172,6 @@ class Services(Protocol):
 
     def strip_tabs(self) -> Sequence[Tab]:
         """The screens as the strip names them, with what waits on them; reads nothing."""
-        ...
 
     def ask_trust(self, trust_questions: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
         """Ask whether programs of these folders may run; `then` is called when they may: True for this once, False

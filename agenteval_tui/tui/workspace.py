@@ -113,25 +113,20 @@ class SuitesAndHistory(Protocol):
     @property
     def store(self) -> Store:
         """The history."""
-        ...
 
     @property
     def projects(self) -> tuple[str, ...]:
         """The projects whose runs are listed; () for all."""
-        ...
 
     @property
     def paths_looked_in(self) -> tuple[Path, ...]:
         """Where suites were looked for last."""
-        ...
 
     def suite_paths(self) -> tuple[Path, ...]:
         """Where suites are looked for."""
-        ...
 
     def on_samples(self) -> bool:
         """Are the suites those that ship with the program?"""
-        ...
 
     def note_own_write(self, path: Path) -> None:
         """This app wrote that file."""

@@ -28,7 +28,6 @@ class Strip(Protocol):
 
     def cell(self, step: int, *, first: bool) -> Cell:
         """What is beside a row of a message; `first`: the message begins there."""
-        ...
 
 
 class TranscriptView(BlocksView[TranscriptDocument], can_focus=True):

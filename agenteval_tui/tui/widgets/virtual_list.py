@@ -45,15 +45,12 @@ class RowSource(Protocol):
 
     def count(self) -> int:
         """How many rows there are."""
-        ...
 
     def line(self, index: int, width: int, *, focused: bool) -> Line:
         """Row `index` in at most `width` cells; `focused`: the cursor is on it."""
-        ...
 
     def key(self, index: int) -> str:
         """What names row `index` while rows come and go."""
-        ...
 
 
 T = TypeVar("T")
