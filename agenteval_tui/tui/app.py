@@ -55,8 +55,7 @@ from agenteval_tui.tui.services import PaletteCommand, Services
 from agenteval_tui.tui.state import State, flag, name_of_start
 from agenteval_tui.tui.terminal.output_filters import AsciiOnly, Colourless, DisplaySafe
 from agenteval_tui.tui.terminal.terminal_app import TerminalApp
-from agenteval_tui.tui.theme_controller import ThemeController
-from agenteval_tui.tui.themes import variable_defaults, with_tokens
+from agenteval_tui.tui.themes import ThemeController, variable_defaults, with_tokens
 from agenteval_tui.tui.workers import call_after, is_busy, start_worker, until_painted
 
 if TYPE_CHECKING:
