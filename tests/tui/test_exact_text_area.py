@@ -32,3 +32,11 @@ def test_an_edit_changes_what_it_names(text: str, insert: str, data: st.DataObje
     assert document.text == old[:first] + insert.replace("\n", document.newline) + old[last:]
     row, column = result.end_location
     assert document.get_line(row)[:column].endswith(insert.rpartition("\n")[2])
+
+
+def test_what_was_deleted_is_put_back_as_it_was() -> None:
+    # In a file in which both ends of lines occur, `\r` is a character of its line.
+    document = ExactDocument("a\r\nb\nc")
+    deleted = document.replace_range((0, 0), (1, 0), "").replaced_text
+    assert document.replace_range((0, 0), (0, 0), deleted).end_location == (1, 0)
+    assert document.text == "a\r\nb\nc"

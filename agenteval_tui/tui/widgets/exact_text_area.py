@@ -94,7 +94,8 @@ class ExactDocument(Document):
         self.version = next(_versions)
         (top_row, top_column), (bottom_row, bottom_column) = sorted((start, end))
         replaced = self.get_text_range(start, end)
-        inserted = text.replace("\r\n", "\n").split("\n")
+        # Without `\r` only where it ends lines: elsewhere it is a character, as in a text that an undo puts back.
+        inserted = (text.replace("\r\n", "\n") if self._separator == "\r\n" else text).split("\n")
         before = self._exact[top_row][:top_column] if top_row < len(self._exact) else ""
         after = self._exact[bottom_row][bottom_column:] if bottom_row < len(self._exact) else ""
         column = len(inserted[-1]) + (len(before) if len(inserted) == 1 else 0)
