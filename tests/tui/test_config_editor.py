@@ -367,6 +367,15 @@ async def test_problems_and_changes_stand_beside_the_first_row_of_a_line() -> No
         assert not any("~" in row(app, y) for y in range(8)), "there is nothing to compare with"
 
 
+@pytest.mark.parametrize("text", ["a\r\nb\r\n", "a\r\nb\nc"])
+async def test_no_line_of_a_text_that_is_as_it_was_is_marked(text: str) -> None:
+    app = EditorApp(text)
+    async with app.run_test(size=(46, 12)) as pilot:
+        app.editor.compare_with(text)
+        await pilot.pause()
+        assert not any("~" in row(app, y) for y in range(4))
+
+
 async def test_an_edit_made_from_elsewhere_is_in_view() -> None:
     lines = [f'"key{n}": "some words that take more than a row of this editor",' for n in range(60)]
     app = EditorApp("\n".join(lines))

@@ -43,7 +43,7 @@ from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.style_tokens import Palette, palette_of
 from agenteval_tui.tui.styled_text import Cell, Line, width_of
 from agenteval_tui.tui.terminal.strips import minimal_strip
-from agenteval_tui.tui.widgets.exact_text_area import ExactTextArea
+from agenteval_tui.tui.widgets.exact_text_area import ExactDocument, ExactTextArea
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.uxon.complete import Completion
 from agenteval_tui.uxon.diagnostics import Diagnostic
@@ -139,7 +139,7 @@ class ConfigEditor(ExactTextArea):
 
     def compare_with(self, saved: str | None) -> None:
         """Mark the lines that differ from this text; None: no line is marked."""
-        lines = None if saved is None else saved.replace("\r\n", "\n").split("\n")
+        lines = None if saved is None else ExactDocument(saved).lines
         if lines != self._saved:
             self._refreshed()
             self._saved = lines
