@@ -136,6 +136,7 @@ def _around(text: str, tokens: Sequence[Token], start: int, end: int) -> tuple[i
         if token.start < end < token.end:
             end = token.end
     opened = _opening(text, tokens, start)
+    # An item of a list says little without the others.
     if opened is not None and text[opened.start] == "[":
         closed = _closing(text, tokens, opened)
         if closed is not None and closed.end - opened.start <= LONGEST_LIST and closed.end >= end:
@@ -180,6 +181,7 @@ def _lines_of(sign: str, text: str, start: int, end: int, style: str, width: int
     if not text:
         return []
     displayed, offsets = shown_line(text)
+    # Places are in the stored text: a character that is written out takes more on the screen.
     if offsets is not None:
         start, end = offsets[start], offsets[end]
     lines: list[Line] = []

@@ -144,6 +144,7 @@ def _test(node: Node, runs: TestRuns | None, now_ms: int, width: int, run: str) 
     lines += labelled("prompt", _prompt(test), width)
     lines += labelled("agent", _facts(node, test), width)
     lines += [(), *_criteria_table(node, test, width)]
+    # What the file says does not wait for the history.
     if runs is None:
         return lines
     if runs.gates:
@@ -191,6 +192,7 @@ def _prompt(test: Test) -> str:
 
 
 def _criteria_table(node: Node, test: Test, width: int) -> list[Line]:
+    # Without the interval, which would leave no room for names.
     narrow = width < 56
     wide = [] if narrow else [("interval", 10)]
     heads = "".join(right(head, cells) for head, cells in [("weight", 7), ("last", 9), ("rate", 7), *wide])
@@ -223,6 +225,7 @@ def _gates(gates: Sequence[GateVerdict], width: int) -> list[Line]:
 def _why(runs: TestRuns, width: int) -> list[Line]:
     head, failures = left("why it fails", WHY), runs.failures
     if not failures.reasons:
+        # A check that could not be made is no failure, and "nothing failed" alone would hide it.
         missing = not_made_sentence(sum(run.checks_not_made for run in runs.rows))
         note: list[Line] = [fit(((" " * WHY, ""), (missing, "error")), width)] if missing else []
         running = any(run.status not in ENDED for run in runs.rows)
@@ -264,6 +267,7 @@ def _reason(failure: Failure, width: int) -> list[Line]:
 
 def _last_runs(runs: Sequence[RunRow], now_ms: int, width: int) -> list[Line]:
     cells: list[Cell] = [(left("last runs", WHY), "dim")]
+    # The newest is the last one, as in a row of the list; the figures are of all of them.
     for run in reversed(runs[:12]):
         cells += [mark(run.status), (" ", "")]
     times = [run.duration_ms for run in runs if run.duration_ms is not None]
