@@ -89,6 +89,7 @@ class HistoryScreen(FrameScreen):
             self._begin()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
+        # What is being opened is shown next: a list before it would be read for nothing.
         if self.controller.rows is not None and not self._opening:
             self.reload()
 
@@ -160,6 +161,7 @@ class HistoryScreen(FrameScreen):
     def reload(self) -> None:
         """Read the list again; the cursor stays on its row."""
         session, request = self.agenteval.session, self.controller.request(now_ms())
+        # The page of the cursor is read with the list: its rows are there at once.
         near = max(self._list.cursor // PAGE, 0)
         self.ask(
             lambda: read_list(session, request, near, self._want), self._show, group="list", failed=self._show_failure
@@ -279,10 +281,12 @@ class HistoryScreen(FrameScreen):
                 else:
                     apply()
                 top = view.scroll_offset.y
+                # Only where it is seen: another list may be shown by now, or another part of it.
                 if rows is self.controller.rows and top // PAGE <= page <= (top + view.size.height) // PAGE:
                     view.refresh_rows()
         finally:
             self._reading = False
+        # The list may have been scrolled on meanwhile.
         self._look_ahead()
 
     # Search and what is listed
@@ -347,6 +351,7 @@ class HistoryScreen(FrameScreen):
                     self.reload()
 
             execution_row = rows.row(index)
+            # Its page may not be read yet.
             if execution_row is not None:
                 enter([execution_row])
             else:
