@@ -42,8 +42,6 @@ _SHEETS = {
     "plan": "plan:PlanScreen",
     "name": "name:NameScreen",
     "prune": "prune:PruneScreen",
-    "quarantine": "quarantine:quarantine_of",
-    "quarantine_test": "quarantine:QuarantineScreen",
     "record": "record:RecordScreen",
     "replay": "record:ReplayScreen",
     "tags": "new_test:TagsScreen",
@@ -53,6 +51,8 @@ _SHEETS = {
 
 _QUESTIONS = {
     "label": "label:ask_label",
+    "quarantine": "quarantine:ask_quarantine_of",
+    "quarantine_test": "quarantine:ask_quarantine",
     "reopen": "triage_dialog:ask_to_reopen",
     "triage": "triage_dialog:ask_to_decide",
 }
@@ -81,9 +81,9 @@ def sheet(name: str, *arguments: Any, **named: Any) -> ModalScreen[Any]:
     return screen
 
 
-def ask(question: str, *arguments: Any) -> None:
+def ask(question: str, *arguments: Any, **named: Any) -> None:
     """Ask a question over a screen, which is the first of its arguments."""
-    _at(_QUESTIONS[question])(*arguments)
+    _at(_QUESTIONS[question])(*arguments, **named)
 
 
 FACTORIES: dict[str, Callable[[], FrameScreen]] = {name: partial(_make, place) for name, place in _SCREENS.items()}

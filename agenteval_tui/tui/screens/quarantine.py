@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -20,6 +20,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.suites.model import Test
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.sheet_edges import Keys
+from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.styled_text import Line, paragraph
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -32,9 +33,24 @@ _WHOLE = ""
 _EFFECT = "It still runs and shows up, but does not count in gates, exit codes or alerts."
 
 
-def quarantine_of(suite: SuiteOverview, test: Test, criterion: int | None = None) -> QuarantineScreen:
-    """The sheet for a test of the Suites screen, or for its criterion with this number."""
-    return QuarantineScreen(
+def ask_quarantine(screen: FrameScreen, then: Callable[[], None], suite_key: str, test_id: str, **about: Any) -> None:
+    """Ask over a screen what to put in quarantine, as `QuarantineScreen` does; `then` is called when that is done."""
+
+    def done(message: str | None) -> None:
+        if message:
+            screen.agenteval.say(message)
+            then()
+
+    screen.app.push_screen(QuarantineScreen(suite_key, test_id, **about), done)
+
+
+def ask_quarantine_of(
+    screen: FrameScreen, then: Callable[[], None], suite: SuiteOverview, test: Test, criterion: int | None
+) -> None:
+    """Ask it about a test of the Suites screen, or about its criterion with this number."""
+    ask_quarantine(
+        screen,
+        then,
         suite.loaded.key,
         test.id,
         criterion=test.criterion_names[criterion] if criterion is not None else "",

@@ -21,7 +21,7 @@ from agenteval_tui.history.trends import ExecutionTime
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.plot import height_within
 from agenteval_tui.tui.presenters.trend_lines import ComparisonSeries
-from agenteval_tui.tui.screen_registry import sheet
+from agenteval_tui.tui.screen_registry import ask
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.trends_controller import (
@@ -332,21 +332,14 @@ class TrendsScreen(FrameScreen):
         if target is None:
             self.agenteval.say("Choose a test, or press {trends.view} for the flaky ones.")
             return
-
-        def done(message: str | None) -> None:
-            if message:
-                self.agenteval.say(message)
-                self._changed()
-
-        self.app.push_screen(
-            sheet(
-                "quarantine_test",
-                target.suite_key,
-                target.test_id,
-                criterion=target.criterion,
-                criteria=target.criteria,
-                reason=target.reason,
-                held=target.held,
-            ),
-            done,
+        ask(
+            "quarantine_test",
+            self,
+            self._changed,
+            target.suite_key,
+            target.test_id,
+            criterion=target.criterion,
+            criteria=target.criteria,
+            reason=target.reason,
+            held=target.held,
         )

@@ -27,7 +27,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings, keyed, named_keys
 from agenteval_tui.tui.presenters.comparison import CompareRow
 from agenteval_tui.tui.presenters.status_style import ARROW
-from agenteval_tui.tui.screen_registry import sheet
+from agenteval_tui.tui.screen_registry import ask
 from agenteval_tui.tui.screens.baseline_dialogs import ask_for_baseline, ask_to_clear
 from agenteval_tui.tui.screens.compare.controller import (
     PURPOSE,
@@ -419,16 +419,17 @@ class CompareScreen(FilteredScreen):
         names = [criterion.name for criterion in change.criteria]
         of_test = (change.suite_key, change.test)
 
-        def done(message: str | None) -> None:
-            if message:
-                self.agenteval.say(message)
-                self.action_reload()
-
         def show(held: ActiveQuarantines) -> None:
             mine = [quarantine for quarantine in held if (quarantine.suite_key, quarantine.test_id) == of_test]
             criterion = row.criterion.name if row.criterion is not None else ""
-            self.app.push_screen(
-                sheet("quarantine_test", *of_test, criterion=criterion, criteria=names, held=mine), done
+            ask(
+                "quarantine_test",
+                self,
+                self.action_reload,
+                *of_test,
+                criterion=criterion,
+                criteria=names,
+                held=mine,
             )
 
         self.ask(lambda: active(session.store), show, group="quarantine")

@@ -26,7 +26,7 @@ from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.draft_store import Drafts
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.presenters.tabs import BESIDE_NAME
-from agenteval_tui.tui.screen_registry import sheet
+from agenteval_tui.tui.screen_registry import ask, sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.suites.controller import (
     RunRequest,
@@ -777,13 +777,7 @@ class SuitesScreen(FrameScreen):
         if node is None or node.test is None:
             self.agenteval.say("Choose a test, or one of its criteria.")
             return
-
-        def done(message: str | None) -> None:
-            if message:
-                self.agenteval.say(message)
-                self.reload()
-
-        self.app.push_screen(sheet("quarantine", node.suite, node.test, node.criterion), done)
+        ask("quarantine", self, self.reload, node.suite, node.test, node.criterion)
 
     def action_open_editor(self) -> None:
         node = self._node
