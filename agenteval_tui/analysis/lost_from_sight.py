@@ -32,7 +32,7 @@ _SHORTEST = 3
 _TELLING = 4
 """Characters of a word that is looked for by itself."""
 _WORD = re.compile(r"[^\W_]+(?:[.'#-][^\W_]+)*")
-_LOST_KINDS = (*LOSSES, "changed", "system", "tool_removed", "tool_changed")
+LOST_KINDS = (*LOSSES, "changed", "system", "tool_removed", "tool_changed")
 
 NeedKind = Literal["value", "tool", "instruction"]
 
@@ -226,7 +226,7 @@ class _Search:
         before, difference = self.requests.before(number), changes_since(self.requests, number)
         if before is None or difference is None:
             return None
-        changes = [change for change in difference.changes if change.kind in _LOST_KINDS]
+        changes = [change for change in difference.changes if change.kind in LOST_KINDS]
         for change in changes:
             lost = [change.was, change.name, *(whole_text(before.messages[place]) for place in change.before)]
             if any(text in part for text in gone for part in lost):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -79,7 +79,7 @@ class GateNotice(Document, frozen=True, kw_only=True):
     now: Annotated[Count | None, Meta(description="and how many this execution has")] = None
     cause: Annotated[
         str,
-        one_of("", "errors", "waiting", "stopped", "not_in_baseline"),
+        one_of("", *get_args(NoVerdictCause)),
         Meta(description="why there is no verdict: waiting for a person, stopped before it ran or ended"),
     ] = ""
     changes: tuple[SetupChange, ...] = ()

@@ -7,7 +7,7 @@ each result names its own (`comparison_model.CriterionChange`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args
 
 from msgspec import Meta
 
@@ -45,9 +45,7 @@ class Change(Document, Generic[_Kind, _Value], frozen=True):
 
 _SetupKind = Annotated[
     str,
-    one_of(
-        "agent", "agent_config", "prompt", "turns", "user", "timeout", "severity", "weight", "pass_threshold", "gate"
-    ),
+    one_of(*get_args(Kind)),
     Meta(description="`agent_config`: the agent has the same name and another configuration"),
 ]
 

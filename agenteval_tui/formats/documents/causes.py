@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
-from agenteval_tui.analysis.causes import CauseGroup, Causes
+from agenteval_tui.analysis.causes import CauseGroup, Causes, Trend
 from agenteval_tui.analysis.triage import TriageStatus
 from agenteval_tui.core.document import Count, Document, Share, Time, extended, one_of
 from agenteval_tui.core.numbers import iso
@@ -51,7 +51,7 @@ class FailureCause(Cause, frozen=True, kw_only=True):
     share: Annotated[Share, Meta(description="of the failed runs")]
     of_runs: Annotated[Count, Meta(description="runs of its tests, passed or not")]
     tests: tuple[CauseTest, ...]
-    trend: Annotated[str, one_of("new", "known", "gone", ""), Meta(description="against what it is compared with")]
+    trend: Annotated[str, one_of(*get_args(Trend)), Meta(description="against what it is compared with")]
     before: Annotated[Count, Meta(description="runs that had it there")]
     since: Annotated[Time | None, Meta(description="when the first run that has it started")]
     since_run: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
-from agenteval_tui.analysis.attribution import Attributed, Attribution, Changer
+from agenteval_tui.analysis.attribution import Attributed, Attribution, Changer, Who
 from agenteval_tui.analysis.comparison_model import (
     Comparison,
     CriterionChange,
@@ -33,7 +33,7 @@ from agenteval_tui.views.attribution import reason_text
 from agenteval_tui.views.comparison import counts_text, notes, overall_text
 from agenteval_tui.views.divergence import step_change_text
 
-Who = Annotated[str, one_of("agent", "criterion", "both", "judge noise", "unknown")]
+_Who = Annotated[str, one_of(*get_args(Who))]
 
 
 class StateCounts(Document, frozen=True, kw_only=True):
@@ -76,7 +76,7 @@ class AttributedFlip(Document, frozen=True, kw_only=True):
 
     before: str
     after: str
-    who: Who
+    who: _Who
     divergence: str
 
 

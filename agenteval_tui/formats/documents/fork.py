@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -11,7 +11,18 @@ from agenteval_tui.analysis.statistics import Interval
 from agenteval_tui.core.document import Count, Document, Share, Status, one_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Answer, Outcomes
-from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
+from agenteval_tui.runs.fork.model import (
+    AnyEdit,
+    Arguments,
+    Drop,
+    Insert,
+    Purpose,
+    Result,
+    System,
+    Text,
+    Tools,
+    read_origin,
+)
 
 Step = Annotated[int, Meta(ge=1, description="the number of a message, from 1, as `agenteval show RUN` prints it")]
 
@@ -32,7 +43,7 @@ class ForkedFrom(Document, frozen=True, kw_only=True):
 
     run: str
     step: Step
-    purpose: Annotated[str, one_of("fork", "tape", "blame", "shrink", "change")]
+    purpose: Annotated[str, one_of(*get_args(Purpose))]
     label: str
     edits: tuple[ForkEdit, ...]
 
@@ -64,7 +75,7 @@ class ForkBranch(Document, frozen=True, kw_only=True):
     """What was changed, and what became of it."""
 
     label: str
-    purpose: Annotated[str, one_of("fork", "tape", "blame", "shrink", "change")]
+    purpose: Annotated[str, one_of(*get_args(Purpose))]
     step: Step
     edits: tuple[ForkEdit, ...]
     pass_rate: PassRate

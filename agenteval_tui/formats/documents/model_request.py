@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, get_args
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.lost_from_sight import LostFromSight
+from agenteval_tui.analysis.lost_from_sight import LOST_KINDS, LostFromSight, NeedKind
 from agenteval_tui.core.document import Count, Document, extended, one_of
 from agenteval_tui.transcripts.model_request import UNRECORDED, AskedRequest, ModelRequests, OfferedTool, RequestLine
 from agenteval_tui.transcripts.request_changes import RequestChange, changes_since
@@ -57,11 +57,9 @@ class LostDocument(Document, frozen=True, kw_only=True):
     ]
     kind: Annotated[
         str,
-        one_of("dropped", "replaced", "masked", "restarted", "changed", "system", "tool_removed", "tool_changed"),
+        one_of(*LOST_KINDS),
     ]
-    need: Annotated[
-        str, one_of("value", "tool", "instruction", ""), Meta(description='what `needed` is; "": nothing was needed')
-    ]
+    need: Annotated[str, one_of(*get_args(NeedKind), ""), Meta(description='what `needed` is; "": nothing was needed')]
     needed: Annotated[
         tuple[str, ...], Meta(description="what failed criteria need, and the request for the failed answer had not")
     ]

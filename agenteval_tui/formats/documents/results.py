@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
 from agenteval_tui.analysis.quarantine_gate import QuarantineEffect, gating_now
 from agenteval_tui.analysis.regression_gate import compare_to_baseline
-from agenteval_tui.analysis.test_gates import GateVerdict, gates_now
+from agenteval_tui.analysis.test_gates import GateOutcome, GateVerdict, gates_now
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.core.document import Count, Document, ExecutionStatus, RowKey, Share, Status, Time, extended, one_of
 from agenteval_tui.core.numbers import iso
@@ -59,9 +59,7 @@ class GateDocument(Document, frozen=True, kw_only=True):
     variation: str
     pass_rate: Annotated[Share, Meta(description="what it must reach")]
     origin: Annotated[str, one_of(TEST, SUITE, OPTION)]
-    outcome: Annotated[
-        str, one_of("reached", "missed", "undecided"), Meta(description="undecided: no run of it has a verdict")
-    ]
+    outcome: Annotated[str, one_of(*get_args(GateOutcome)), Meta(description="undecided: no run of it has a verdict")]
     n: Annotated[Count, Meta(description="runs that passed or failed")]
     passed: Count
     rate: Share | None
