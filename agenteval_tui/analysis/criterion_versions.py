@@ -127,6 +127,7 @@ def own_spec(store: Store, suite_key: str, test_id: str, criterion: str, content
     if data is not None:
         return _spec_of(data, content_hash)
     spec = stored_spec(store, content_hash)
+    # Its meaning is not known, and its text would be that of another criterion.
     if spec.broken:
         raise AgentevalError(f"version {short_hash(content_hash)} was never written in {test_id} / {criterion}")
     return replace(spec, name=criterion, description="", config=to_text(json_like(spec.value)))

@@ -59,6 +59,7 @@ def detectable_unpaired(runs_a: int, runs_b: int, rate: float) -> float | None:
 
 def _smallest(power: Callable[[float], float], most: float) -> float | None:
     """The smallest drop up to `most` with enough power, by bisection; None: there is none."""
+    # The power grows with the drop: what the largest does not show, none does.
     if power(most) < POWER:
         return None
     low, high = 0.0, most
@@ -92,6 +93,7 @@ def power_paired(pairs: int, drop: float, back: float = 0.0) -> float:
 def _needed(pairs: int) -> tuple[int, ...]:
     """For each number of flips how many must be for the worse; more than there are: not any number will do."""
     counts: list[int] = []
+    # With more flips never fewer are needed: so the search goes on from the last number.
     worse = 0
     for flips in range(pairs + 1):
         while worse <= flips and (2 * worse <= flips or _two_sided(worse, flips) > SIGNIFICANT):
@@ -119,6 +121,7 @@ def _binomial(n: int, chance: float) -> list[tuple[int, float]]:
         return [(n, 1.0)]
     if chance <= 0:
         return [(0, 1.0)]
+    # From the most likely number outwards: at the ends the chances are too small for a float.
     middle = min(int((n + 1) * chance), n)
     log = math.lgamma(n + 1) - math.lgamma(middle + 1) - math.lgamma(n - middle + 1)
     peak = math.exp(log + middle * math.log(chance) + (n - middle) * math.log1p(-chance))

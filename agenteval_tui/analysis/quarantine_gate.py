@@ -92,7 +92,9 @@ def gating(store: Store, runs: Iterable[RunRow], quarantined: ActiveQuarantines)
                 if run.status != "passed":
                     excused.add(run.id)
                 continue
+            # What passed is not judged again: a quarantine excuses failures, and makes none.
             if len(remaining) < len(results) and run.status != "passed":
+                # The tasks of an execution are read once, and only where one is needed.
                 if run.execution_id not in thresholds:
                     thresholds[run.execution_id] = _thresholds(store, run.execution_id)
                 now = _judged_by(remaining, run, thresholds[run.execution_id].get(run.id))

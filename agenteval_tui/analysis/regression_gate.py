@@ -234,6 +234,7 @@ def _notices(test: TestChange, runs: Mapping[str, ComparedRun], *, rows_chosen: 
         )
         for cause, rows in by_cause.items():
             yield notice(code="no_verdict", cause=cause, rows=tuple(rows))
+        # With a dataset fewer runs are fewer rows, which is said of these.
         if not test.rows and now.runs < was.runs:
             yield notice(code="fewer_runs", was=was.runs, now=now.runs)
     if not test.comparable:

@@ -95,10 +95,12 @@ class _Setups:
         """What differs between two runs."""
         if was.agent != now.agent:
             yield SetupChange("agent", was=was.agent, now=now.agent)
+        # Where one is not known nothing is said: it may be the same.
         elif was.agent_version and now.agent_version and was.agent_version != now.agent_version:
             yield SetupChange("agent_config", was=was.agent, now=now.agent)
         before, after = self._task(was), self._task(now)
         if before is not None and after is not None:
+            # A task is kept as long as this is, so that its identity names it; comparing tasks takes longer.
             key = id(before), id(after)
             if key not in self._compared:
                 specs = self._specs_of(was.execution_id), self._specs_of(now.execution_id)
@@ -107,6 +109,7 @@ class _Setups:
                     *_criterion_changes(_specs_of(before, specs[0]), _specs_of(after, specs[1])),
                 )
             yield from self._compared[key]
+        # Older runs have no task; of these the first question is known, by their plan.
         elif was.plan != now.plan and _differ(self._questions.get(was.plan), self._questions.get(now.plan)):
             yield SetupChange("prompt")
         if self._gate(was) != self._gate(now):

@@ -212,6 +212,7 @@ def outcome_now(store: Store, row: ExecutionRow, runs: Sequence[RunRow], pass_ra
     """The outcome by the gates and quarantines of now. `pass_rate` is that of all `runs` of the execution."""
     gating = gating_now(store, runs)
     gates = gates_now(store, row, runs, gating)
+    # Only then: the execution's own counts are of all of its runs.
     if gating.left_out:
         return ExecutionOutcome(gates.without_excused(gating.counts, gating.runs), gating.pass_rate, gating, gates)
     counts = {

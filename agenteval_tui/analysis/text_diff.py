@@ -128,6 +128,7 @@ def _inside(
 def _blocks(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[bool, Span, Span]]:
     """(the same?, numbers in left, numbers in right), in order; what differs between two same ones is one block."""
     ends = min(len(left), len(right))
+    # What is alike at both ends needs no search, which takes the product of both lengths.
     head = next((n for n in range(ends) if left[n] != right[n]), ends)
     tail = next((n for n in range(ends - head) if left[-1 - n] != right[-1 - n]), ends - head)
     if head:

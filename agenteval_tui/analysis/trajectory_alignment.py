@@ -206,6 +206,7 @@ def _align_turn(left: Sequence[Step], right: Sequence[Step]) -> list[Pair]:
 def _pair(left: Step | None, right: Step | None) -> Pair:
     if left is None or right is None:
         return Pair("left" if right is None else "right", left, right)
+    # A tool may give the same text with and without an error.
     failed = [step.kind == "result" and step.call is not None and step.call.status == "error" for step in (left, right)]
     same = (left.kind, left.name, left.text, failed[0]) == (right.kind, right.name, right.text, failed[1])
     return Pair("same" if same else "changed", left, right)
@@ -216,6 +217,7 @@ def _heads(steps: Sequence[Step]) -> list[Span]:
     spans: list[Span] = []
     for number, step in enumerate(steps):
         before = steps[number - 1] if number else None
+        # A result elsewhere (of a call before others) stands for itself.
         if step.kind == "result" and before is not None and before.place == ("call", step.place[1]):
             spans[-1] = (number - 1, number + 1)
         else:

@@ -103,6 +103,7 @@ def watch(store: Store, trend_query: TrendQuery, below: float, at_ms: int) -> Al
     for key, (name, tallies) in grouped.items():
         rates = figures(tallies, count_errors=trend_query.count_errors)
         alerts.append(_alert(rates, key, name, below, _state(rates, below)))
+    # A window without runs must say so: no alert at all would look like success.
     if not alerts:
         alerts = [_alert(figures([]), "", "", below, "empty")]
     order = {"alert": 0, "errors": 1, "empty": 2, "ok": 3}
@@ -151,6 +152,7 @@ def _read(
             for key, name in groups(tally.key):
                 grouped.setdefault(key, (name, []))[1].append(tally)
     runs: list[int] = []
+    # Their evidence has to be read, which takes longest: only of tests with a criterion in quarantine.
     if partly:
         runs = rows.runs_to_judge_again(connection, replace(picked, tests=tuple(sorted(partly))), partly, _JUDGED)
     left_out = tuple(quarantine for quarantine in held if (quarantine.suite_key, quarantine.test_id) in names)

@@ -101,6 +101,7 @@ def _changes(before: Mapping[str, str], now: Mapping[str, str]) -> list[tuple[st
         if name in before and before[name] != version
     ]
     for name, version in came.items():
+        # A criterion that was only renamed has the same version under another name.
         renamed = next((old for old, other in gone.items() if other == version), None)
         if renamed is not None:
             del gone[renamed]
@@ -129,6 +130,7 @@ def breaks_in(trend: Trend, series: Series, breaks: Iterable[Break]) -> dict[int
             continue
         if group == "suite" and series.key != shift.suite_key:
             continue
+        # A criterion's change is in the lines of all agents; an agent's in its own.
         if group == "agent" and shift.kind == "agent" and series.key != shift.agent:
             continue
         number = bin_of(trend.bins, shift)

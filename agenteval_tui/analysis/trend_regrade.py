@@ -121,8 +121,10 @@ class _Counts:
         row, verdict = regrade_result.row, regrade_result.verdict
         test = self._tests.get((row.suite_key, row.test_id), 0)
         for result in verdict.results:
+            # Skipped results are in no figure of a stored trend, either.
             if result.outcome is Outcome.SKIPPED:
                 continue
+            # As the history counts them: a product that is a bit less than a tenth in binary belongs to it.
             tenth = -1 if result.score is None else min(math.floor(result.score * 10 + 1e-9), 9)
             criterion = (test, result.criterion)
             rows.count_score(self.scores, criterion, tenth, str(result.outcome), 1, result.score or 0.0)

@@ -116,6 +116,7 @@ def extras(store: Store, trend_query: TrendQuery) -> Extras:
 
 def _extras(connection: Connection, trend_query: TrendQuery) -> Extras:
     picked = select_runs(connection, trend_query)
+    # Of the whole window: feedback is small, and needs no limit.
     feedback = means(rows.feedback_scores(connection, picked))
     since_ms, cut = rows.newest_runs(connection, picked, rows.NEWEST)
     picked = replace(picked, since_ms=since_ms)

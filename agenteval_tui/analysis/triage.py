@@ -96,12 +96,14 @@ def open_reason(group: CauseGroup, decision: Decision, later: Recurrence, held: 
     kind, context = decision.decision, decision.context
     if decision.until_ms is not None and now >= decision.until_ms:
         return "its date has passed"
+    # The quarantine may have been ended by hand, and the decision not.
     if kind == "quarantine" and group.trend != "gone":
         name = group.cause.criterion
         free = [key for key in context.tests if key in group.tests and held.criterion(*key, name) is None]
         if free:
             return f"{free[0][1]} is no longer in quarantine"
     fresh = [version for version in later.versions if version not in context.versions]
+    # Without versions (an agent's error, an old history) no change of one can be told.
     if kind in _BY_VERSION and context.versions and fresh:
         return "the criterion was changed" if kind != "fix" else "the criterion was changed, and it still fails"
     named = _named(context.tests)

@@ -282,6 +282,7 @@ class Workbench:
         saved = edited if new else compile_criterion(self.spec(criterion))
         same = saved.spec.hash == edited.spec.hash  # only white space and comments differ, if anything
         impact = Impact(total=len(pool), tests=len({pool_run.test for pool_run in pool}))
+        # At once for all runs: read one by one they would take a query each.
         if saved.asks or edited.asks:
             self._load_replies([pool_run.run for pool_run in pool])
         until = time.perf_counter() + SLICE_SECONDS
@@ -355,6 +356,7 @@ class Workbench:
             for test in self.loaded.suite.tests
             if any(self.loaded.config_source(test.id, n).to_file(0) == place for n in range(len(test.criteria)))
         ]
+        # The run's own test may be gone from the file since this was opened.
         return sharing or [self.run.test_id]
 
     def _load_replies(self, runs: Sequence[str]) -> None:
