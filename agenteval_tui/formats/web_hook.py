@@ -10,6 +10,7 @@ import msgspec
 from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.agents.permission import NOTHING, Permission, Use
 from agenteval_tui.core.display import one_line
+from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import percent
 from agenteval_tui.formats.documents.notification import ExecutionEnded
@@ -58,18 +59,14 @@ def tell_web_hook(address: str, row: ExecutionRow, pass_rate: float | None, code
     # httpx takes longer to import than a run of few tests to report, and few runs notify.
     import httpx
 
-    sent = ExecutionEnded(
+    sent = extended(
+        ExecutionEnded,
+        row,
         text=end_text(row, pass_rate, code),
         execution=row.id,
-        title=row.title,
-        status=row.status,
         exit_code=code,
-        runs=row.runs,
-        passed=row.passed,
-        failed=row.failed,
         error=row.errors,
         pass_rate=pass_rate,
-        cost=row.cost,
     )
     headers = {"Content-Type": "application/json"}
     try:

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from agenteval_tui.analysis.forks import Forks, interval_of
 from agenteval_tui.analysis.statistics import Interval
-from agenteval_tui.core.document import Count, Document, Share, Status, one_of
+from agenteval_tui.core.document import Count, Document, Share, Status, extended, one_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Answer, Outcomes
 from agenteval_tui.runs.fork.model import (
@@ -104,17 +104,15 @@ class RunForks(Document, frozen=True, kw_only=True):
 def forks_document(forks: Forks) -> RunForks:
     """The run, its branches and their continuations; texts are raw."""
     run = forks.run
-    return RunForks(
+    return extended(
+        RunForks,
+        forks,
+        run,
         run=run.id,
         suite=run.suite_name,
         test=run.test_id,
-        agent=run.agent,
-        status=run.status,
         pass_rate=_rate(forks.passed, forks.decided, forks.interval),
         branches=tuple(map(_branch, forks.branches)),
-        execution=forks.execution,
-        asked=forks.asked,
-        cost=forks.cost,
     )
 
 
@@ -123,23 +121,16 @@ def forked_from(row: RunRow) -> ForkedFrom | UnsetType:
     origin = read_origin(row.fork_of, row.fork)
     if origin is None:
         return UNSET
-    return ForkedFrom(
-        run=origin.run,
-        step=origin.step + 1,
-        purpose=origin.purpose,
-        label=origin.label,
-        edits=tuple(map(_edit, origin.edits)),
-    )
+    return extended(ForkedFrom, origin, step=origin.step + 1, edits=tuple(map(_edit, origin.edits)))
 
 
 def _branch(branch: Outcomes) -> ForkBranch:
-    return ForkBranch(
-        label=branch.label,
-        purpose=branch.purpose,
+    return extended(
+        ForkBranch,
+        branch,
         step=branch.step + 1,
         edits=tuple(map(_edit, branch.edits)),
         pass_rate=_rate(branch.passed, branch.decided, interval_of(branch)),
-        stopped=branch.stopped,
         continuations=tuple(map(_continuation, branch.answers)),
     )
 

@@ -174,17 +174,12 @@ def execution_document(store: Store, execution: ExecutionRow) -> ExecutionResult
     labels = by_run(store.labels([row.id for row in rows]))
     feedback = by_run(store.feedback([row.id for row in rows]))
     record = decoded(store.around_of(execution.id))
-    return ExecutionResults(
+    return extended(
+        ExecutionResults,
+        execution,
         execution=execution.id,
-        title=execution.title,
-        name=execution.name,
-        note=execution.note,
         meta=dict(execution.meta),
-        commits=execution.commits,
-        kind=execution.kind,
         suite=execution.suites,
-        status=execution.status,
-        message=execution.message,
         notes=tuple(execution.notes),
         started=iso(execution.started_ms),
         finished=iso(execution.finished_ms),
@@ -223,14 +218,15 @@ def run_document(
 
 def _not_gating(effect: QuarantineEffect) -> NotGating:
     """A quarantine with what it kept from gating."""
-    return NotGating(
-        suite=effect.quarantine.suite_name,
-        test=effect.quarantine.test_id,
-        criterion=effect.quarantine.criterion or None,
-        until=effect.quarantine.until_ms,
-        reason=effect.quarantine.reason,
-        runs=effect.runs,
-        not_passed=effect.not_passed,
+    quarantine = effect.quarantine
+    return extended(
+        NotGating,
+        effect,
+        quarantine,
+        suite=quarantine.suite_name,
+        test=quarantine.test_id,
+        criterion=quarantine.criterion or None,
+        until=quarantine.until_ms,
     )
 
 
