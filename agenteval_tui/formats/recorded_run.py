@@ -88,6 +88,7 @@ def run_end(run_id: str, recording: Recording) -> RunEnded:
     elif counted := [result for result in recording.results if not result.derived]:
         verdict = verdict_of(counted)
         status, score, warnings = str(verdict.outcome), verdict.score, verdict.warnings
+        # What was derived decides nothing, and still says in which way a run is wrong.
         why = sentences.verdict_sentence(replace(verdict, results=recording.results))
     return RunEnded(
         run_id=run_id,

@@ -35,6 +35,7 @@ def check_web_hook(address: str, where: str) -> None:
 def check_telling(address: str, *, trusted: bool) -> Permission:
     """The permission to tell it how an execution of this folder ended. Raises `NotTrustedError`. `trusted`: the user
     allowed it."""
+    # To this machine nothing leaves that is not here already.
     if is_local(urlsplit(address).hostname or ""):
         return NOTHING
     return check_use(Use(Path.cwd(), (f"tells {host_of(address)} how the execution ended",)), trusted=trusted)
@@ -72,5 +73,6 @@ def tell_web_hook(address: str, row: ExecutionRow, pass_rate: float | None, code
     try:
         answer = httpx.post(address, content=msgspec.json.encode(sent), headers=headers, timeout=_SECONDS)
     except (httpx.HTTPError, httpx.InvalidURL) as error:
+        # Not the error's own words: they have the whole address.
         return f"{host_of(address)} could not be notified: {type(error).__name__}"
     return "" if answer.is_success else f"{host_of(address)} could not be notified: it answered {answer.status_code}"

@@ -104,6 +104,7 @@ def _plain(part: Schema, definitions: Mapping[str, Schema], recursive: Mapping[s
     for key in ("items", "additionalProperties"):
         if isinstance(plain.get(key), dict):
             plain[key] = _plain(plain[key], definitions, recursive)
+    # The values say their type.
     if "enum" in plain:
         plain.pop("type", None)
         if len(plain["enum"]) == 1:

@@ -157,6 +157,7 @@ class _Yaml(_Dialect):
         kind = schema.get("type")
         if "enum" in schema or "const" in schema:
             return {key: value for key, value in schema.items() if key != "type"}
+        # YAML reads 5 and true as no texts, and a suite takes them for what is written.
         if kind == "string":
             return {**schema, "type": ["string", "number", "boolean"]}
         if kind == "boolean":
@@ -192,6 +193,7 @@ class _Config(_Dialect):
             return {**options[0], **rest} if len(options) == 1 else {**rest, "anyOf": options}
         if "enum" in schema or "const" in schema:
             return _or_text_with(r"\{\{", schema)
+        # A template is filled later, and may then fit.
         if "pattern" in schema:
             return {**schema, "pattern": rf"{schema['pattern']}|\{{\{{"}
         return schema
@@ -282,7 +284,9 @@ def _object(schema: Schema, dialect: _Dialect) -> Schema:
             _expect_arguments(value)
         properties[name] = {"title": name, **(value if name in required else dialect.optional(value))}
         for other in others:
+            # Read as the first name is; people who write a suite should see one of them.
             properties[other] = {**properties[name], "doNotSuggest": True}
+            # Both at once would leave open which one counts.
             body.setdefault("dependencies", {})[other] = {"not": {"required": [name]}}
             if name in required:
                 body["required"] = [required_name for required_name in required if required_name != name]

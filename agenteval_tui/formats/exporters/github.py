@@ -136,6 +136,7 @@ def command(kind: str, message: str, *, place: Place | None = None, title: str =
 
 def summary_md(store: Store, execution: ExecutionRow) -> str:
     """The report, as large as a step's summary may be."""
+    # GitHub drops a summary that is too large as a whole: rather fewer failures than none.
     for most in (SUMMARY_FAILURES, 10, 1):
         text = report_md(store, execution, most=most)
         if len(text.encode("utf-8", "replace")) < SUMMARY_BYTES:
@@ -144,6 +145,7 @@ def summary_md(store: Store, execution: ExecutionRow) -> str:
 
 
 def _data(text: str) -> str:
+    # The sign of escapes first, or it would be escaped twice.
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -47,10 +47,12 @@ def head_html(title: str, style: str = "") -> Iterator[str]:
     yield '<meta charset="utf-8">'
     yield MARK
     yield (
+        # Should a text ever get past the escape, a browser still runs and loads nothing of it.
         '<meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">"
     )
     yield '<meta name="viewport" content="width=device-width">'
+    # A link that somebody follows from it does not tell where the report lies.
     yield '<meta name="referrer" content="no-referrer">'
     yield f"<title>{heading}</title>"
     yield f"<style>{_STYLE}{style}</style>"
@@ -113,4 +115,5 @@ def line_html(text: str) -> str:
 def block_html(text: str) -> str:
     """A text with its lines, escaped; a long one is cut, and it says so."""
     cut = f"\n… {len(text) - LONGEST_TEXT:,} more characters" if len(text) > LONGEST_TEXT else ""
+    # Cut before it is escaped: half an entity would be shown as text.
     return escape(displayable(text[:LONGEST_TEXT]) + cut)

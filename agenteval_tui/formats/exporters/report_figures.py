@@ -177,6 +177,7 @@ class ReportFigures(Struct, frozen=True):
         ]
         sentences = []
         if not decided:
+            # An import without a verdict has failed in nothing: it waits for criteria.
             graded = row.kind != "import" or row.skipped < row.runs
             sentences.append("No run was decided." if graded else "No run is graded yet: `agenteval grade` does it.")
         elif len(whole) == len(tests):
@@ -297,6 +298,7 @@ def _compared(
     """The figures beside those of the baseline's runs, in the same words."""
     rows = store.run_rows([run.rowid for run in against.shown.a.runs])
     stats = execution_stats(rows, steps=_steps(store, against))
+    # The quarantine of now for both sides: else a test that was put there since would look like a change.
     was_held = gating_now(store, rows)
     before = _metrics(_as_execution(execution, rows), rows, stats, was_held)
     figure_by_name = {figure.name: figure for figure in before}

@@ -65,6 +65,7 @@ def report_md(store: Store, execution: ExecutionRow, *, most: int = MOST_FAILURE
 def _named(figures: ReportFigures) -> list[str]:
     """Which execution it is: its name, what it is a version of, a person's note. A line ends with two blanks."""
     parts = (("Experiment", figures.experiment), ("Version", figures.version), ("Note", figures.execution.note))
+    # Two blanks at the end of a line are Markdown's line break.
     return "  \n".join(f"**{name}:** {_text(words)}" for name, words in parts if words).split("\n")
 
 

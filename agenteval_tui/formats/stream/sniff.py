@@ -55,6 +55,7 @@ def sniff(source: Source, most: int = LOOKED_AT) -> Head:
         pass
     if values:
         return Head(values=tuple(values))
+    # Not JSON, or broken: as YAML its keys may tell, without reading what may be no YAML at all.
     text = begin.decode(wide_encoding(begin) or "utf-8-sig", "replace")
     keys = frozenset(match.group(2) for match in _YAML_KEY.finditer(text)) if not text.lstrip().startswith("{") else ()
     broken: BrokenElement | None = None
@@ -83,6 +84,7 @@ def _outline(reader: JsonReader, values: list[Any]) -> None:
     kind = reader.kind()
     if kind != "object":
         fits, value = reader.small()
+        # Its kind may be enough to tell the format by.
         values.append(value if fits else [] if kind == "list" else "")
         return
     outline: dict[str, Any] = {}
@@ -90,6 +92,7 @@ def _outline(reader: JsonReader, values: list[Any]) -> None:
         # An object that can't be read to its end is told by the keys it has.
         if not outline:
             values.append(outline)
+        # Before it is read: where the file ends in it, its key and its kind are known.
         outline[key] = {"object": {}, "list": []}.get(reader.kind())
         fits, value = reader.small()
         if fits:
