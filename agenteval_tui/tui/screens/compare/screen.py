@@ -121,8 +121,10 @@ class CompareScreen(FilteredScreen):
             self._list.set_empty([(), (("  comparing …", "dim"),)])
 
         def then(comparison: Comparison) -> None:
+            # Nothing has changed: not even a row is painted anew.
             if comparison is earlier:
                 return
+            # It is read again: the cursor stays where it is.
             if earlier is not None:
                 self.controller.place = self._list.cursor_key or ""
             self.controller.take(comparison, sides, test)

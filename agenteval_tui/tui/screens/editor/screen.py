@@ -181,6 +181,7 @@ class EditorScreen(FrameScreen):
         self.preview_pane.fill()
         self.form_pane.offer_agents(doc.loaded, self.controller.agents)
         self._fill()
+        # It is an edit already, which the titles and the draft have to say.
         if request.starter is not None:
             self._show_state()
         self.retitle()
@@ -196,6 +197,7 @@ class EditorScreen(FrameScreen):
         def answered(answer: str | None) -> None:
             self.controller.decide_draft(doc, draft, answer)
             if answer == "restore":
+                # Another test may be open by now: this one has its draft back all the same.
                 if self.controller.doc is doc:
                     self._fill()
                     self._check(typing=False)
@@ -210,6 +212,7 @@ class EditorScreen(FrameScreen):
         doc = self.controller.doc
         if event.list.id == "criteria" and doc is not None and event.index != doc.criterion:
             self.show_soon(self._follow_criterion)
+        # Only where somebody moves: a list that is read again keeps the test that is open.
         elif event.list.id == "tests" and event.list.has_focus and (doc is None or doc.key != event.key):
             self.show_soon(self._follow_test)
 
@@ -456,6 +459,7 @@ class EditorScreen(FrameScreen):
             self.reload()
 
         def kept(left: list[WrittenFile], changed_since: bool) -> None:
+            # A file that somebody has changed since is not in the way of the changes before.
             self.controller.keep_file_change(replace(change, written=left), last=not changed_since)
             self.reload()
 
@@ -769,6 +773,7 @@ class EditorScreen(FrameScreen):
             return
         place = doc.chosen.source if doc.chosen is not None and self._pane == "criteria" else None
         self.agenteval.open_editor(doc.loaded.path, doc.loaded.line_of(doc.test_id, place))
+        # The app has waited for the other editor: the file may be another now.
         self.reload()
 
     def action_on_a_run(self) -> None:

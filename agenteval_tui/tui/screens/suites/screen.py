@@ -263,6 +263,7 @@ class SuitesScreen(FrameScreen):
 
     def _show_failure(self, error: AgentevalError) -> None:
         """The suites or the history can't be read: say so where the list would be."""
+        # What waited for the suites is not done any more.
         self.controller.waiting()
         if self.controller.tree is not None:
             self.agenteval.say_error(error)
@@ -383,6 +384,7 @@ class SuitesScreen(FrameScreen):
         def got(runs: TestRuns) -> None:
             self.controller.take_runs(node, runs)
             current = self._node
+            # The cursor may be on another test by now.
             if current is not None and current.test_key == node.test_key:
                 self._draw_detail()
             then()
@@ -764,6 +766,7 @@ class SuitesScreen(FrameScreen):
             self.reload()
 
         def kept(remaining: list[WrittenFile], changed_since: bool) -> None:
+            # A file that somebody has changed since is not in the way of the changes before.
             self.controller.keep_change(description, remaining, last=not changed_since)
             self.reload()
 
@@ -788,6 +791,7 @@ class SuitesScreen(FrameScreen):
             # A user who opens a file with problems wants to fix them.
             line = min((problem.line for problem in node.suite.own_errors), default=line)
         self.agenteval.open_editor(node.suite.loaded.path, line)
+        # The app has waited for the editor: the file may be another now.
         self.reload()
 
 
