@@ -22,7 +22,7 @@ def change_files(
     what: str,
     done: Callable[[list[LoadedSuite]], None],
     *,
-    written_files: list[WrittenFile] | None = None,
+    written_files: list[WrittenFile],
 ) -> None:
     """Make `change(suite, ids)` in each of the files, one after the other.
 
@@ -30,10 +30,45 @@ def change_files(
     person left one as it is; it is called in every case, so that what the files say now can be shown.
     `written_files` gets what undoing each change needs.
     """
-    if not screen.still_writes("change"):
-        _FileChanges(
-            screen, list(files), change, what, done, written_files if written_files is not None else []
-        ).begin()
+    if screen.still_writes("change"):
+        return
+    remaining = list(files)
+    suites: list[LoadedSuite] = []
+
+    def work() -> None:
+        while remaining:
+            loaded, ids = remaining[0]
+            before = bytes_of(loaded)
+            now = change(loaded, ids)
+            suites.append(now)
+            undo = change_record(loaded, now, before)
+            if undo is not None:
+                written_files.append(undo)
+            # Only now: a file that can't be written stays the first one, which is asked about.
+            del remaining[0]
+
+    def read_again() -> None:
+        loaded, ids = remaining[0]
+        remaining[0] = load_suite(loaded.path), ids
+
+    def answered(go_on: bool | None) -> None:
+        if go_on:
+            screen.ask(read_again, lambda _: begin(), group="change", failed=failed)
+        else:
+            done(suites)
+
+    def failed(error: AgentevalError) -> None:
+        if isinstance(error, FileChanged):
+            name = remaining[0][0].path.name
+            screen.app.push_screen(FileConflictScreen(name, error.diff, f"{what} in the new version"), answered)
+        else:
+            screen.agenteval.say_error(error)
+            done(suites)
+
+    def begin() -> None:
+        screen.ask(work, lambda _: done(suites), group="change", failed=failed)
+
+    begin()
 
 
 def undo_files(
@@ -56,62 +91,3 @@ def undo_files(
         on_stop(remaining, isinstance(error, ChangedSince))
 
     screen.ask(work, lambda _: done(), group="change", failed=failed)
-
-
-class _FileChanges:
-    """The files that still have to change, next one first, and those already written."""
-
-    def __init__(
-        self,
-        screen: FrameScreen,
-        todo: list[tuple[LoadedSuite, list[str]]],
-        change: Change,
-        what: str,
-        done: Callable[[list[LoadedSuite]], None],
-        written_files: list[WrittenFile],
-    ) -> None:
-        self._screen = screen
-        self._todo = todo
-        self._change = change
-        self._what = what
-        self._done = done
-        self._taken = written_files
-        self._written: list[LoadedSuite] = []
-
-    def begin(self) -> None:
-        """Write what is to be written, or what is left of it."""
-        self._screen.ask(self._write, lambda _: self._done(self._written), group="change", failed=self._failed)
-
-    def _write(self) -> None:
-        """In a thread."""
-        while self._todo:
-            loaded, ids = self._todo[0]
-            before = bytes_of(loaded)
-            now = self._change(loaded, ids)
-            self._written.append(now)
-            undo = change_record(loaded, now, before)
-            if undo is not None:
-                self._taken.append(undo)
-            del self._todo[0]
-
-    def _failed(self, error: AgentevalError) -> None:
-        if isinstance(error, FileChanged):
-            self._ask_about(self._todo[0][0], error.diff)
-        else:
-            self._screen.agenteval.say_error(error)
-            self._done(self._written)
-
-    def _ask_about(self, loaded: LoadedSuite, diff: str) -> None:
-        action = f"{self._what} in the new version"
-        self._screen.app.push_screen(FileConflictScreen(loaded.path.name, diff, action), self._answered)
-
-    def _answered(self, go_on: bool | None) -> None:
-        if go_on:
-            self._screen.ask(self._read_again, lambda _: self.begin(), group="change", failed=self._failed)
-        else:
-            self._done(self._written)
-
-    def _read_again(self) -> None:
-        """In a thread: the file as the other program left it."""
-        loaded, ids = self._todo[0]
-        self._todo[0] = load_suite(loaded.path), ids
