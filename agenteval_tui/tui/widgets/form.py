@@ -159,7 +159,7 @@ class Form(Vertical):
         super().__init__(id=id, classes="below" if below else None)
         self._below = below
         self._fields = tuple(fields)
-        self._notes: dict[str, tuple[str, bool]] = {}
+        self._errors: dict[str, str] = {}  # by field
         # What was put into texts over several lines, and what they made of it: they know one kind of line end.
         self._filled: dict[str, tuple[str, str]] = {}
         self._drawn: dict[int, Line] = {}
@@ -223,7 +223,7 @@ class Form(Vertical):
             if area.id in placeholders:
                 area.placeholder = fit_text(placeholders[area.id], area.size.width)
         for field in self._fields if not self._below else ():
-            if self._said(field):
+            if self._error_of(field):
                 self._show_note(field)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
@@ -289,8 +289,8 @@ class Form(Vertical):
         """What is wrong, by field; nothing about those that are not named."""
         for field in self._fields:
             message = problems.get(field.name, "")
-            if self._notes.get(field.name, ("", False))[0] != message:
-                self._notes[field.name] = (message, True)
+            if self._error_of(field) != message:
+                self._errors[field.name] = message
                 self._show_note(field)
 
     def _value(self, field: Field) -> str:
@@ -314,7 +314,7 @@ class Form(Vertical):
 
     def _is_below(self, field: Field) -> bool:
         """Whether something is said below the field: its error or hint, or its error where there is no room beside."""
-        message = self._said(field)
+        message = self._error_of(field)
         if self._below:
             return bool(message or field.hint)
         return bool(message) and cell_len(_error_words(message)) > self._room_beside(
@@ -325,21 +325,21 @@ class Form(Vertical):
         """Cells beside a field."""
         return max(self.size.width - control.styles.margin.left - control.outer_size.width - NOTE_GAP, 0)
 
-    def _said(self, field: Field) -> str:
-        return self._notes.get(field.name, ("", False))[0]
+    def _error_of(self, field: Field) -> str:
+        return self._errors.get(field.name, "")
 
     def _note(self, field: Field) -> LineBlock:
         return LineBlock(self._words_below(field), id=f"note-{field.name}", classes="note")
 
     def _words_below(self, field: Field) -> Callable[[int], list[Line]]:
-        message = self._said(field)
+        message = self._error_of(field)
         if not self._is_below(field):
             return lambda width: []
         words, style = (_error_words(message), "error") if message else (field.hint, "dim")
         return lambda width: paragraph(words, width, style)
 
     def _note_beside(self, field: Field) -> Line:
-        message = self._said(field)
+        message = self._error_of(field)
         return ((_error_words(message), "error"),) if message and not self._is_below(field) else ((field.hint, "dim"),)
 
     def on_input_changed(self, event: Input.Changed) -> None:
