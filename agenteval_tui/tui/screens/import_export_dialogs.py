@@ -275,6 +275,7 @@ class ImportScreen(FileSheet):
         for path in listing.files:
             try:
                 report = self._import(path, one_line(path.name, 60))
+            # What was imported before stays.
             except _Stopped:
                 refused.append("the other files: stopped")
                 break
@@ -282,6 +283,7 @@ class ImportScreen(FileSheet):
                 refused.append(f"{one_line(path.name, 60)}: {one_line(error.what, 120)}")
                 continue
             runs, files, before = runs + report.added, files + (not report.already), before + report.already
+            # Each file is an execution of its own: the last one stands for all.
             execution = report.execution_id
         lines = [(f"{count(files, 'file')} with {count(runs, 'run')} imported.", "passed" if files else "")]
         if before:
@@ -299,6 +301,7 @@ class ImportScreen(FileSheet):
             self.app.call_from_thread(self.tell, (f"{words}: {min(100, 100 * done // max(size, 1))} %", "running"))
 
         if self._stop:
+            # Between two files, where nothing tells how far it is.
             raise _Stopped("stopped", where=str(path))
         return import_file(path, self.agenteval.session.store, on_progress=progress)
 

@@ -240,6 +240,7 @@ class Form(Vertical):
             placeholder=field.placeholder,
             id=f"field-{field.name}",
         )
+        # A cursor that blinks repaints the field twice in a second, also over a slow line.
         area.cursor_blink = False
         area.styles.height = field.rows
         return area
@@ -265,6 +266,7 @@ class Form(Vertical):
                 if self._value(field) != value:
                     with widget.prevent(TextArea.Changed):
                         widget.load_text(value)
+                # A file may have other ends of lines: shown and not edited, the value stays as it was.
                 self._filled[field.name] = (value, widget.text)
             elif isinstance(widget, Input) and widget.value != value:
                 with widget.prevent(Input.Changed):
@@ -310,6 +312,7 @@ class Form(Vertical):
             note.show(self._words_below(field))
             note.display = self._is_below(field)
         elif self._is_below(field):
+            # Few fields are ever wrong: the others have no widget for it.
             self.mount(self._note(field), after=f"#field-{field.name}")
 
     def _is_below(self, field: Field) -> bool:
