@@ -1063,6 +1063,11 @@ class Desk:
     def recall(self, session_id: str):
         return self.graph.get_state(session_id).values
 
+    def show(self, question):
+        if not question:
+            return None
+        print(self.graph.invoke(question))
+
     def _inner(self, text):
         return self.graph.invoke(text)
 """
@@ -1095,6 +1100,7 @@ class Desk:
         ("d = Desk(*names)\nd.answer('hello')\n", None, {}, "", {}),
         ("d = Desk()\nd.ask(other, [{'role': 'user', 'content': 'hello'}])\n", None, {}, "", {}),
         ("d = Desk()\nd._inner('hello')\nd.note('hello')\n", None, {}, "", {}),
+        ("d = Desk()\nd.show('hello')\n", None, {}, "", {}),
         ("d = Desk()\nd.recall(session.id)\nd.answer(text)\n", "answer", {}, "", {}),
     ],
 )

@@ -10,7 +10,14 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of, code_of
+from agenteval_tui.agents.finding.python_module import (
+    Function,
+    Module,
+    Modules,
+    annotation_of,
+    code_of,
+    returns_a_value,
+)
 
 _MISSING = object()
 _NAMES_A_THING = re.compile(r"(?:^|_)(?:id|ids|uuid|key|token|url|path|file|filename|folder|email)$")
@@ -87,7 +94,12 @@ def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -
             home, function = modules.value(module, called) or (module, None)
         if not isinstance(function, Function) or id(owner or function) not in places:
             continue
-        if function.name.startswith("_") or function.decorator_list or settings is None or not _gives(function):
+        if (
+            function.name.startswith("_")
+            or function.decorator_list
+            or settings is None
+            or not returns_a_value(function)
+        ):
             continue
         values = _values(modules, module, node, function, is_method=owner is not None)
         if values is None:
@@ -216,13 +228,6 @@ def _is_text(annotation: ast.expr) -> bool:
         parts = declared.slice.elts if isinstance(declared.slice, ast.Tuple) else [declared.slice]
         return any(map(_is_text, parts))
     return name in ("str", "Any", "object")
-
-
-def _gives(function: Function) -> bool:
-    return any(
-        (isinstance(node, ast.Return) and node.value is not None) or isinstance(node, ast.Yield)
-        for node in ast.walk(function)
-    )
 
 
 def _output(target: ast.expr | None) -> str:

@@ -39,6 +39,7 @@ from agenteval_tui.agents.finding.python_module import (
     is_guard,
     keyword,
     needed,
+    returns_a_value,
     source_of,
 )
 from agenteval_tui.agents.process.python_answers import HISTORY
@@ -382,7 +383,7 @@ class PythonAgents:
         if settings is not None and init is not None and not is_ready:
             settings.update(_example_settings(self._modules, module, init))
             is_ready = bool(settings)
-        if ask is None or not is_ready or len(needed(ask)) != 2 or not _gives(ask):
+        if ask is None or not is_ready or len(needed(ask)) != 2 or not returns_a_value(ask):
             return False
         return any(
             self._asks(module, each)
@@ -493,7 +494,12 @@ class PythonAgents:
                 continue
             missing = [node for node in needed(function) if node.arg not in HISTORY]
             first = missing[0] if len(missing) == 1 else None
-            if first is None or first.arg not in _PROMPTS or not _gives(function) or not self._asks(module, function):
+            if (
+                first is None
+                or first.arg not in _PROMPTS
+                or not returns_a_value(function)
+                or not self._asks(module, function)
+            ):
                 continue
             config = {"capture": "model"}
             yield self._agent(module, name, function, None, Sign.FUNCTION, framework=library, config=config)
@@ -767,18 +773,6 @@ def _example_settings(modules: Modules, module: Module, init: Function) -> dict[
             return {}
         settings[node.arg] = placeholder(modules, module, node.annotation)[1]
     return settings
-
-
-def _gives(function: Function) -> bool:
-    return any(
-        (isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value))
-        or isinstance(node, ast.Yield)
-        for node in ast.walk(function)
-    )
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _packages(module: Module) -> set[str]:

@@ -366,6 +366,19 @@ def source_of(node: ast.AST, length: int = 60) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
+def returns_a_value(function: Function) -> bool:
+    """Whether there is an answer in what a function returns or yields: a `return None` only ends it."""
+    return any(
+        isinstance(node, ast.Yield)
+        or (
+            isinstance(node, ast.Return)
+            and node.value is not None
+            and not (isinstance(node.value, ast.Constant) and node.value.value is None)
+        )
+        for node in ast.walk(function)
+    )
+
+
 def returns_dicts(function: Function) -> list[str]:
     """The keys of the dicts that a function returns, also in a call: `jsonify({"answer": text})`."""
     keys: list[str] = []
