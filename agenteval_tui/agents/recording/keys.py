@@ -86,10 +86,7 @@ class KeyRedactor(TranscriptRedactor):
 
     def _body(self, body: object) -> object:
         if isinstance(body, bytes):
-            try:
-                text = body.decode("latin-1")
-            except UnicodeDecodeError:  # pragma: no cover - latin-1 reads every byte
-                return body
+            text = body.decode("latin-1")  # reads every byte
             clean = self.text(text)
             return body if clean is text else clean.encode("latin-1")
         if isinstance(body, str):
