@@ -413,8 +413,8 @@ def _why_no_connection(error: Exception) -> str:
         return "lookup_failed" if unsure else "unknown_host"
     if _behind(error, ConnectionRefusedError) is not None:
         return "refused"
-    numbers = {os_error.errno for os_error in [_behind(error, OSError)] if os_error is not None}
-    if numbers & {errno.ENETUNREACH, errno.EHOSTUNREACH}:
+    of_system = _behind(error, OSError)
+    if of_system is not None and of_system.errno in (errno.ENETUNREACH, errno.EHOSTUNREACH):
         return "no_route"
     if _behind(error, ConnectionError) is not None:
         return "closed"
