@@ -30,6 +30,16 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed", "respon
 _CALLS = ("function_call", "custom_tool_call")
 """Items of calls that the program runs: the input of a custom tool is any text."""
 _TEXTS = ("response.output_text.delta", "response.refusal.delta")
+_WHOLE_TEXTS = ("response.output_text.done", "response.refusal.done")
+# The shorter names are those of earlier versions of the API, which some servers still speak.
+_THOUGHTS = (
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_summary.delta",
+    "response.reasoning_text.delta",
+    "response.reasoning.delta",
+)
+_ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
+_WHOLE_ARGUMENTS = ("response.function_call_arguments.done", "response.custom_tool_call_input.done")
 # Why an answer is incomplete, in the words of Chat Completions.
 _REASONS = {"max_output_tokens": "length"}
 
@@ -235,27 +245,18 @@ class ResponsesReply(ModelReply):
                 yield ReasoningDelta(thought)
 
     def _take_piece(self, kind: str, chunk: Mapping[str, Any]) -> Iterator[AgentEvent]:
-        place, delta = (
-            place_at(chunk, "output_index"),
-            text_at(chunk, "delta") if kind in _TEXTS else string(chunk.get("delta")),
-        )
+        place = place_at(chunk, "output_index")
+        what = "text" if "text" in kind else "refusal"
         if kind in _TEXTS:
-            yield from self._text(place, "text" if "text" in kind else "refusal", delta)
-        elif kind in ("response.output_text.done", "response.refusal.done"):
-            what = "text" if "text" in kind else "refusal"
+            yield from self._text(place, what, text_at(chunk, "delta"))
+        elif kind in _WHOLE_TEXTS:
             yield from self._text(place, what, string(chunk.get(what)), whole=True)
-        elif kind in (
-            *("response.reasoning_summary_text.delta", "response.reasoning_summary.delta"),
-            *("response.reasoning_text.delta", "response.reasoning.delta"),
-        ):
-            yield from self._reasoning(place, chunk.get("summary_index"), delta)
-        elif kind in ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta"):
-            call = self._call_at(chunk)
-            if call is not None:
-                yield from self.add_arguments(call, delta)
-        elif kind in ("response.function_call_arguments.done", "response.custom_tool_call_input.done"):
-            call = self._call_at(chunk)
-            if call is not None:
+        elif kind in _THOUGHTS:
+            yield from self._reasoning(place, chunk.get("summary_index"), string(chunk.get("delta")))
+        elif kind in (*_ARGUMENTS, *_WHOLE_ARGUMENTS) and (call := self._call_at(chunk)) is not None:
+            if kind in _ARGUMENTS:
+                yield from self.add_arguments(call, string(chunk.get("delta")))
+            else:
                 yield from self._whole_arguments(call, chunk.get("arguments", chunk.get("input")))
 
     def _text(
