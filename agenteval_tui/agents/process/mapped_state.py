@@ -88,7 +88,7 @@ def events_of_state(
     if options.output is not None:
         answer = _at("output", options.output, state)
         if options.messages is not None:
-            reader.said.final(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
+            reader.conversation.final(answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False))
         else:
             yield from reader.take(answer, False)
     yield from reader.end()

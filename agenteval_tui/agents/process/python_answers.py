@@ -144,8 +144,8 @@ class Reader:
     framework may give back before its own."""
 
     def __init__(self, messages: list[dict[str, Any]]) -> None:
-        self.said = conversation.Conversation(messages)
-        self._note = self.said.note
+        self.conversation = conversation.Conversation(messages)
+        self._note = self.conversation.note
         # Of the Responses API, as they came: (key, item, the name of the agent).
         self._items: list[tuple[object, object, str | None]] = []
         self._agent: str | None = None  # of openai-agents' stream, the one that is running
@@ -168,20 +168,22 @@ class Reader:
         """The events that something an agent gave means. `streamed`: it is one of several. Raises TypeError."""
         self.gave = self.gave or piece is not None
         self._read(piece, streamed)
-        return self.said.news()
+        return self.conversation.news()
 
     def end(self) -> Iterator[Event]:
         """What can be told only at the end."""
         self._settle()
         if self._outputs and not self._items:
-            self.said.whole([message for output in self._outputs for message in pieces.from_items(output, self._note)])
+            self.conversation.whole(
+                [message for output in self._outputs for message in pieces.from_items(output, self._note)]
+            )
         if self._dumped is not None:
             self._note("dumped", self._dumped)
         elif self._plain is not None and not self._told_whole:
             self._note("text_only", self._plain)
-        elif self._last is not None and not self._told_whole and not self.said.acts:
+        elif self._last is not None and not self._told_whole and not self.conversation.acts:
             self._note("unread_calls", self._last)
-        return self.said.news(end=True)
+        return self.conversation.news(end=True)
 
     def end_graph(self) -> None:
         """The answer of a graph is the last message of its state, and not what a model said after that."""
@@ -191,7 +193,7 @@ class Reader:
             return
         if not all(map(pieces.is_message, state["messages"])):
             return
-        after, answered = self.said.ends_with(self._messages(state["messages"]))
+        after, answered = self.conversation.ends_with(self._messages(state["messages"]))
         if after is not None:
             where = next((name for name, value in state.items() if value == after), "no field")
             self._note("after_answer" if answered else "not_in_state", where)
@@ -211,7 +213,7 @@ class Reader:
     def _text(self, text: str, kind: str) -> None:
         """An answer that says nothing of tool calls."""
         self._plain = kind
-        self.said.text(text)
+        self.conversation.text(text)
 
     # What it is.
 
@@ -256,7 +258,7 @@ class Reader:
         if framework is None:
             return False
         if framework not in self._frameworks:
-            self._frameworks[framework] = framework.pieces(self.said, self._read)
+            self._frameworks[framework] = framework.pieces(self.conversation, self._read)
         if not self._frameworks[framework].read(piece):
             return False
         if instead := framework.whole_of(piece, streamed):
@@ -281,7 +283,7 @@ class Reader:
         elif pieces.is_pydantic(piece):
             messages = pieces.from_pydantic(piece, self._note)
             self._told(piece, messages)
-            self.said.whole(messages)
+            self.conversation.whole(messages)
         elif isinstance(piece.get("messages"), (list, tuple)):
             self._graph_state(piece)
         elif isinstance(piece.get("replies"), list) and all(map(self._messages_of, piece["replies"])):
@@ -330,7 +332,7 @@ class Reader:
         elif pieces.is_content(piece):
             text, thought = pieces.content_of(piece, self._note)
             if thought:
-                self.said.text(thought, what="reasoning")
+                self.conversation.text(thought, what="reasoning")
             self._text(text, "list")
         elif piece and all(self._is_common(item) for item in piece):
             if any(pieces.is_item(item) for item in piece):
@@ -341,7 +343,7 @@ class Reader:
                 self._told_whole = True
             else:
                 self._told(piece[0], messages)
-            self.said.whole(messages)
+            self.conversation.whole(messages)
         elif any(self._readable(item) for item in piece):
             messages = []
             for item in piece:
@@ -357,7 +359,7 @@ class Reader:
                     self._note("unread", pieces.type_of(item))
             if messages:
                 self._told(piece[0], messages)
-                self.said.whole(messages)
+                self.conversation.whole(messages)
         else:
             self._as_json(piece)
 
@@ -387,7 +389,7 @@ class Reader:
     def _raw(self, event: Event) -> None:
         if event.get("type") == "done":
             self._settle()
-        self.said.event(event)
+        self.conversation.event(event)
 
     # Messages of Chat Completions, LangChain and LangGraph.
 
@@ -411,10 +413,10 @@ class Reader:
             # A dict of a role and a text, as clients of OpenAI's stream pass it on, is a piece of the answer; with an
             # id or usage it is a whole message.
             if not piece.get("id") and not usage and not messages[0]["reasoning"]:
-                self.said.text(messages[0]["text"])  # as deltas come
+                self.conversation.text(messages[0]["text"])  # as deltas come
                 return
             messages[0]["usage"] = usage
-        self.said.append(messages)
+        self.conversation.append(messages)
 
     def _chunk(self, piece: Any) -> None:
         key = piece.id or "chunks"
@@ -430,9 +432,9 @@ class Reader:
             if not message["closed"]:
                 message["calls"] = []  # their arguments are not whole
             if message["text"] or message["reasoning"] or message["calls"] or message["usage"] or earlier is not None:
-                self.said.one(message)
+                self.conversation.one(message)
         elif message["role"] == "tool":
-            self.said.append([message])
+            self.conversation.append([message])
 
     def _settle(self) -> None:
         """Chunks whose end was not announced are whole now; so is the state that a graph had at the end."""
@@ -448,7 +450,7 @@ class Reader:
                 message["text"] or message["reasoning"] or message["calls"] or message["usage"]
             ):
                 message.update({"id": key, "provisional": True})
-                self.said.one(message)
+                self.conversation.one(message)
         self._chunks = {}
 
     def _graph_state(self, piece: dict[str, Any]) -> None:
@@ -457,16 +459,16 @@ class Reader:
         messages = [message for message in piece["messages"] if pieces.is_message(message)]
         if len(messages) == len(piece["messages"]):
             self._list(messages, True)
-            self.said.empty = self.said.empty and not messages
+            self.conversation.empty = self.conversation.empty and not messages
         else:
             self._list(piece["messages"], False)
         self._interrupted(piece)
         self._beside(piece, None)
         structured = piece.get("structured_response")
         if structured is not None:
-            self.said.final(pieces.text_of(structured, self._note))
+            self.conversation.final(pieces.text_of(structured, self._note))
         for event in _usage(piece):
-            self.said.total(piece, event)
+            self.conversation.total(piece, event)
 
     def _interrupted(self, piece: dict[str, Any]) -> None:
         for interrupt in piece.get("__interrupt__") or ():
@@ -480,7 +482,7 @@ class Reader:
         # A graph that waits for a person has stopped without an error: the run says so in a note.
         if "__interrupt__" in piece:
             self._interrupted(piece)
-            self.said.empty = False
+            self.conversation.empty = False
             return True
         # A dict of dicts may as well be an answer. It is one of updates only where one of them has messages.
         if not changed or not all(value is None or isinstance(value, dict) for value in values):
@@ -498,9 +500,9 @@ class Reader:
                         self._note("unread", pieces.type_of(each))
                     else:
                         messages += self._messages([each]) if own is None else own
-                self.said.append(messages)
+                self.conversation.append(messages)
             if update.get("structured_response") is not None:
-                self.said.final(pieces.text_of(update["structured_response"], self._note))
+                self.conversation.final(pieces.text_of(update["structured_response"], self._note))
         return True
 
     def _task(self, piece: dict[str, Any]) -> bool:
@@ -569,7 +571,7 @@ class Reader:
             output = data.get("output")
             if isinstance(output, dict) and isinstance(output.get("messages"), list):
                 self._graph_state(output)
-            elif name == "on_chain_end" and self.said.empty:
+            elif name == "on_chain_end" and self.conversation.empty:
                 self._read(output, False)
 
     # Chat Completions and the Responses API.
@@ -582,15 +584,15 @@ class Reader:
                 self._note("unread_calls", "calls of a tool in the pieces of a stream; give the whole completion")
             for what in ("reasoning", "text"):
                 if answer[what]:
-                    self.said.text(answer[what], what=what)
+                    self.conversation.text(answer[what], what=what)
         else:
             answer = pieces.message_of({**_fields(choice.get("message")), "role": "assistant"}, self._note)
             answer["id"] = piece.get("id")
-            self.said.one(answer)
+            self.conversation.one(answer)
         for event in _usage(piece):
-            self.said.total(piece.get("id") or piece, event)
+            self.conversation.total(piece.get("id") or piece, event)
         about = {"finish": choice.get("finish_reason"), "model": piece.get("model")}
-        self.said.about(**{name: value for name, value in about.items() if value})
+        self.conversation.about(**{name: value for name, value in about.items() if value})
 
     def _response_items(self, items: Iterable[object], agent: str | None = None) -> None:
         for item in items:
@@ -599,7 +601,7 @@ class Reader:
             if all(item[0] != key for item in self._items):
                 self._items.append((key, item, agent))
         _, raw_items, agents = zip(*self._items) if self._items else ((), (), ())  # noqa: B905 - Python 3.8
-        self.said.whole(pieces.from_items(raw_items, self._note, agents))
+        self.conversation.whole(pieces.from_items(raw_items, self._note, agents))
 
     def _response(self, response: Any) -> None:
         """A whole response of the Responses API."""
@@ -607,13 +609,13 @@ class Reader:
         self._of_response(response)
 
     def _of_response(self, response: Any) -> None:
-        self.said.total(
+        self.conversation.total(
             pieces.real_id(pieces.field(response, "id")) or response,
             pieces.usage_of(pieces.field(response, "usage") or {}),
         )
         details = pieces.field(response, "incomplete_details")
         reason = pieces.field(details, "reason") if details is not None else None
-        self.said.about(model=pieces.field(response, "model"), finish=reason)
+        self.conversation.about(model=pieces.field(response, "model"), finish=reason)
 
     # openai-agents.
 
@@ -621,17 +623,17 @@ class Reader:
         if hasattr(piece, "to_input_list") and hasattr(piece, "new_items"):
             items = [new_item for new_item in piece.new_items if pieces.field(new_item, "raw_item") is not None]
             raw, agents = [item.raw_item for item in items], [_agent_of(item) for item in items]
-            self.said.whole(pieces.from_items(raw, self._note, agents))
+            self.conversation.whole(pieces.from_items(raw, self._note, agents))
             waiting = [str(pieces.field(each.raw_item, "name")) for each in getattr(piece, "interruptions", ())]
             if waiting:
                 self._note("interrupted", ", ".join(waiting))
             context = getattr(piece, "context_wrapper", None)
             used = pieces.usage_of(getattr(context, "usage", None) or {})
             # The run knows what all its requests used; what was counted while it streamed lacks those without usage.
-            self.said.only_total(piece, used)
+            self.conversation.only_total(piece, used)
             output = getattr(piece, "final_output", None)
             if output is not None:
-                self.said.final(pieces.text_of(output, self._note))
+                self.conversation.final(pieces.text_of(output, self._note))
             self._told_whole = True
             return True
         kind = getattr(piece, "type", None)
@@ -643,7 +645,7 @@ class Reader:
             self._response_items([piece.item.raw_item], _agent_of(piece.item))
         elif kind == "agent_updated_stream_event":
             self._agent = getattr(piece.new_agent, "name", None)
-            self.said.empty = False
+            self.conversation.empty = False
         elif hasattr(piece, "raw_item"):
             if streamed:
                 self._told_whole = True
@@ -654,7 +656,7 @@ class Reader:
             self._last_piece(piece, "return the whole RunResult")
             self._response(piece)
         elif pieces.usage_of(piece):
-            self.said.total(piece, pieces.usage_of(piece))
+            self.conversation.total(piece, pieces.usage_of(piece))
         else:
             return False
         return True
@@ -662,13 +664,13 @@ class Reader:
     def _raw_response(self, data: Any) -> None:
         kind = pieces.field(data, "type") or ""
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            self.said.text(data.delta, agent=self._agent)
+            self.conversation.text(data.delta, agent=self._agent)
         elif kind in ("response.reasoning_summary_text.delta", "response.reasoning_text.delta"):
-            self.said.text(data.delta, what="reasoning", agent=self._agent)
+            self.conversation.text(data.delta, what="reasoning", agent=self._agent)
         elif kind in ("response.completed", "response.incomplete"):
             self._told_whole = True
             self._outputs.append(data.response.output)
-            self.said.close()
+            self.conversation.close()
             self._of_response(data.response)
 
     # pydantic-ai.
@@ -678,25 +680,25 @@ class Reader:
         if pieces.is_pydantic(piece):
             messages = pieces.from_pydantic(piece, self._note)
             self._told(piece, messages)
-            self.said.whole(messages)
+            self.conversation.whole(messages)
             return True
         if hasattr(piece, "new_messages") and hasattr(piece, "all_messages"):
             self._pydantic_result(piece)
         elif kind is not None:
             self._pydantic_event(kind, piece)
         elif name == "CallToolsNode":
-            self.said.whole(pieces.from_pydantic(piece.model_response, self._note))
+            self.conversation.whole(pieces.from_pydantic(piece.model_response, self._note))
         elif name == "ModelRequestNode":
-            self.said.whole(pieces.from_pydantic(piece.request, self._note))
+            self.conversation.whole(pieces.from_pydantic(piece.request, self._note))
         elif name == "UserPromptNode":
-            self.said.empty = False
+            self.conversation.empty = False
         elif name == "End":
             output = getattr(piece.data, "output", piece.data)
-            self.said.final(pieces.text_of(output, self._note))
+            self.conversation.final(pieces.text_of(output, self._note))
         elif name == "AgentRun" and getattr(piece, "result", None) is not None:
             self._pydantic_result(piece.result)
         elif name in ("RunUsage", "RequestUsage", "Usage"):
-            self.said.total(piece, pieces.usage_of(piece))
+            self.conversation.total(piece, pieces.usage_of(piece))
             return True
         else:
             return False
@@ -708,16 +710,16 @@ class Reader:
 
     def _pydantic_result(self, result: Any) -> None:
         messages = [message for each in result.new_messages() for message in pieces.from_pydantic(each, self._note)]
-        self.said.whole(messages)
-        self.said.only_total(result, pieces.usage_of(_used(result)))
+        self.conversation.whole(messages)
+        self.conversation.only_total(result, pieces.usage_of(_used(result)))
         output = getattr(result, "output", None)
         if output is None:
             output = getattr(result, "data", None)  # as it was called before 0.1
         if output is not None and not callable(output):
-            self.said.final(pieces.text_of(output, self._note))
+            self.conversation.final(pieces.text_of(output, self._note))
 
     def _pydantic_event(self, kind: str, event: Any) -> None:
-        self.said.empty = False
+        self.conversation.empty = False
         if kind == "part_start":
             # The parts of each response are counted from 0: with the first one, a new response begins.
             if event.index == 0 or not self._open:
@@ -730,13 +732,13 @@ class Reader:
         elif kind in ("part_end", "function_tool_call", "output_tool_call", "builtin_tool_call"):
             if event.part.part_kind.endswith("tool-call"):
                 call = pieces.pydantic_call(event.part, self._note)
-                self.said.call(("response", self._responses), call)
+                self.conversation.call(("response", self._responses), call)
         elif kind in ("function_tool_result", "output_tool_result", "builtin_tool_result"):
             # After a result the model is asked again: what comes next is another response.
             part = getattr(event, "part", None) or getattr(event, "result", None)
             self._open = False
             if pieces.field(part, "part_kind") is not None:
-                self.said.append(pieces.pydantic_request_part(part, self._note))
+                self.conversation.append(pieces.pydantic_request_part(part, self._note))
         elif kind == "agent_run_result":
             self._pydantic_result(event.result)
         elif kind != "final_result":
@@ -745,7 +747,7 @@ class Reader:
     def _pydantic_piece(self, kind: str, text: object) -> None:
         if isinstance(text, str) and text and kind in ("text", "thinking"):
             key = ("response", self._responses)
-            self.said.text(text, key=key, what="text" if kind == "text" else "reasoning")
+            self.conversation.text(text, key=key, what="text" if kind == "text" else "reasoning")
 
     # Anything else.
 
@@ -756,7 +758,7 @@ class Reader:
             self._dict(data, streamed)
             self._foreign = None
         # Where something else could be read, an object that can't be is noted and does not fail the run.
-        elif self.said.empty and not streamed:
+        elif self.conversation.empty and not streamed:
             raise pieces.WrongTarget("an agent can't give " + pieces.article(pieces.type_of(piece)) + "; " + WANTED)
         else:
             self._note("unread", pieces.type_of(piece))
@@ -772,7 +774,7 @@ class Reader:
                     changes = [piece]
                 for change in changes:
                     self._state = {**(self._state or {}), **(change or {})}
-                self.said.empty = False
+                self.conversation.empty = False
             else:
                 self._as_json(piece)
             return
@@ -783,18 +785,18 @@ class Reader:
         self._told_whole = self._told_whole or isinstance(piece.get("tool_calls"), (list, tuple))
         self._plain = "dict"
         if calls:
-            self.said.append(self._messages([{"role": "assistant", "tool_calls": calls, "content": ""}]))
+            self.conversation.append(self._messages([{"role": "assistant", "tool_calls": calls, "content": ""}]))
         value = piece[answer]
         if pieces.is_message(value):
             value = pieces.message_of(value, self._note)["text"]
         if isinstance(value, str) or (isinstance(value, (list, tuple)) and value and isinstance(value[0], dict)):
-            self.said.text(pieces.content_of(value, self._note)[0])
+            self.conversation.text(pieces.content_of(value, self._note)[0])
         else:
-            self.said.text(pieces.text_of(_data(value), self._note))
+            self.conversation.text(pieces.text_of(_data(value), self._note))
         for event in _usage(piece):
-            self.said.total(piece, event)
+            self.conversation.total(piece, event)
         if piece.get("model"):
-            self.said.about(model=str(piece["model"]))
+            self.conversation.about(model=str(piece["model"]))
         self._beside(piece, answer)
 
     def _beside(self, piece: dict[str, Any], answer: str | None) -> None:
@@ -806,13 +808,13 @@ class Reader:
                     outputs[name] = json.loads(json.dumps(pieces.plain(piece[name]), allow_nan=False))
         # The answer alone would be told twice.
         if outputs.keys() - {answer}:
-            self.said.about(outputs=outputs)
+            self.conversation.about(outputs=outputs)
 
     def _as_json(self, piece: object) -> None:
         try:
             text = json.dumps(pieces.plain(piece), ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
-            if self.said.empty:
+            if self.conversation.empty:
                 holds = "itself, or too much" if isinstance(error, RecursionError) else pieces.article(str(error))
                 what = pieces.article(type(piece).__name__) + " that holds " + holds
                 raise pieces.WrongTarget("an agent can't give " + what + "; " + WANTED) from None
@@ -820,7 +822,7 @@ class Reader:
             return
         self._plain = pieces.type_of(piece)
         self._dumped = self._dumped or self._foreign or pieces.foreign_type(piece)
-        self.said.text(text)
+        self.conversation.text(text)
 
 
 def _agent_of(item: object) -> str | None:
