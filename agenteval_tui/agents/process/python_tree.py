@@ -194,17 +194,18 @@ class Tree:
         self._permission = permission
         self._first: Level | None = None
         self._second: Level | None = None
-        self._making: asyncio.Task[Level] | None = None
+        self._making: asyncio.Task[Level] | None = None  # the second level, while it imports
+        # Processes for one run each, where the second level must not be forked; they are made ahead of their runs.
         self._spares: deque[asyncio.Task[Level]] = deque()
-        self._in_use = 0
-        self._waiting = 0
-        self._failed = 0
-        self._checked = 0.0
+        self._in_use = 0  # processes that runs have
+        self._waiting = 0  # runs that wait for `_making`: the last of them may cancel it
+        self._failed = 0  # imports in succession that failed
+        self._checked = 0.0  # when the files were looked at last, by time.monotonic(), and how long that took
         self._check_took = 0.0
         self._ending: set[asyncio.Task[Any]] = set()
-        self._late: dict[str, None] = {}
-        self._learns = True
-        self._learned_much = False
+        self._late: dict[str, None] = {}  # what runs imported late, in the order in which they did (`learn`)
+        self._learns = True  # until a module that was imported ahead made forks unsafe
+        self._learned_much = False  # the second level is to be made anew, for the sake of `_late`
 
     @property
     def busy(self) -> bool:
