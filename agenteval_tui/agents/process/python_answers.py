@@ -467,8 +467,7 @@ class Reader:
         structured = piece.get("structured_response")
         if structured is not None:
             self.conversation.final(pieces.text_of(structured, self._note))
-        for event in _usage(piece):
-            self.conversation.total(piece, event)
+        self.conversation.total(piece, _usage(piece))
 
     def _interrupted(self, piece: dict[str, Any]) -> None:
         for interrupt in piece.get("__interrupt__") or ():
@@ -589,8 +588,7 @@ class Reader:
             answer = pieces.message_of({**_fields(choice.get("message")), "role": "assistant"}, self._note)
             answer["id"] = piece.get("id")
             self.conversation.one(answer)
-        for event in _usage(piece):
-            self.conversation.total(piece.get("id") or piece, event)
+        self.conversation.total(piece.get("id") or piece, _usage(piece))
         about = {"finish": choice.get("finish_reason"), "model": piece.get("model")}
         self.conversation.about(**{name: value for name, value in about.items() if value})
 
@@ -793,8 +791,7 @@ class Reader:
             self.conversation.text(pieces.content_of(value, self._note)[0])
         else:
             self.conversation.text(pieces.text_of(_data(value), self._note))
-        for event in _usage(piece):
-            self.conversation.total(piece, event)
+        self.conversation.total(piece, _usage(piece))
         if piece.get("model"):
             self.conversation.about(model=str(piece["model"]))
         self._beside(piece, answer)
@@ -842,12 +839,11 @@ def _used(result: object) -> object:
     return usage or {}
 
 
-def _usage(piece: dict[str, Any]) -> Iterator[Figures]:
+def _usage(piece: dict[str, Any]) -> Figures:
     figures = pieces.usage_of(piece.get("usage") or piece.get("usage_metadata") or {})
     if not figures and isinstance(piece.get("cost"), (int, float)) and not isinstance(piece["cost"], bool):
-        figures = {"cost": piece["cost"]}
-    if figures:
-        yield figures
+        return {"cost": piece["cost"]}
+    return figures
 
 
 def _fields(value: object) -> dict[str, Any]:

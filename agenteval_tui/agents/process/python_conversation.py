@@ -226,12 +226,13 @@ class Conversation:
 
     def total(self, of: object, usage: Figures, whole: bool = False) -> None:
         """What something (an object, or the id of a response) used in all; this counts more than the messages'."""
+        if not usage:  # most chunks of a stream have none, and take nothing back
+            return
         for total in self._totals:
             if total[0] is of or (isinstance(of, str) and total[0] == of):
                 total[1] = usage
                 return
-        if usage:
-            self._totals.append([of, usage, whole])
+        self._totals.append([of, usage, whole])
 
     def only_total(self, of: object, usage: Figures) -> None:
         """The same of a whole run, which knows more than what was counted while it streamed."""
