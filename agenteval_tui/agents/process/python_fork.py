@@ -44,14 +44,14 @@ class Requests:
     def __init__(self, requests: socket.socket) -> None:
         self._socket = requests
         self._pid = os.getpid()
-        self._depth = 0
+        self._depth = 0  # how many forks lie between this process and the first one
         self._buffer = b""
         self._lines: list[bytes] = []
-        self._fds: list[int] = []
-        self._forks: dict[int, int] = {}
-        self._list: int | None = None
-        self._others: AbstractSet[str] = frozenset()
-        self._wake: tuple[int, int] | None = None
+        self._fds: list[int] = []  # what came with requests: for the forks that they ask for
+        self._forks: dict[int, int] = {}  # by the id of their request, the processes
+        self._list: int | None = None  # where the system lists the children of this process
+        self._others: AbstractSet[str] = frozenset()  # children that are no forks, as `_list` has them
+        self._wake: tuple[int, int] | None = None  # the pipe by which a fork's end wakes a level; None: this is none
         self._old_handler: Any = None
         self._watched = False
         self._poll: Any = None
@@ -335,10 +335,8 @@ def open_standard() -> None:
 
 
 def _kill_group(pid: int, number: int) -> None:
-    try:
+    with contextlib.suppress(OSError):
         os.killpg(pid, number)
-    except OSError:
-        return
 
 
 def _has_ended(pid: int) -> bool:
