@@ -8,6 +8,7 @@ conda (envs_dirs), virtualenvwrapper (setvirtualenvproject) and pyenv (pyenv-pre
 from __future__ import annotations
 
 import base64
+import glob
 import hashlib
 import os
 import platform
@@ -28,6 +29,43 @@ OLDEST = (3, 8)
 _FOLDERS = (".venv", "venv", "env")
 _MAX_BYTES = 4_000_000
 _PYTHONS = ("python", "python3")
+# Lock files first: a project may have settings for several tools, and the lock is of the one that is used. In brackets:
+# a table below `tool` in pyproject.toml.
+_SIGNS = (
+    ("uv", ("uv.lock",), "uv sync"),
+    ("poetry", ("poetry.lock", "[poetry]"), "poetry install"),
+    ("pipenv", ("Pipfile",), "pipenv install"),
+    ("pdm", ("pdm.lock", "[pdm]"), "pdm install"),
+    ("pixi", ("pixi.toml", "[pixi]"), "pixi install"),
+    ("conda", ("environment.yml", "environment.yaml"), "conda env create -f {}"),
+    ("uv", ("[uv]",), "uv sync"),
+    ("hatch", ("hatch.toml", "[hatch.envs]"), "hatch env create"),
+    ("pip", ("requirements.txt",), "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"),
+    ("pip", ("pyproject.toml", "setup.py"), "python3 -m venv .venv && .venv/bin/pip install -e ."),
+)
+_VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT")
+# The processors of ELF, by the number in a file's head: with a machine of another kind, a container or a copied folder
+# may have left its environment here.
+_ELF = {
+    3: "x86",
+    40: "arm",
+    62: "x86_64",
+    183: "aarch64",
+    243: "riscv64",
+    21: "ppc64le",
+    22: "s390x",
+    258: "loongarch64",
+}
+_SAME_MACHINE = {"amd64": "x86_64", "arm64": "aarch64", "i386": "x86", "i686": "x86", "armv7l": "arm", "armv6l": "arm"}
+# How programs of macOS begin: of 64 and 32 bits, and those for several processors.
+_MACH = (b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
+_PROGRAMS = (b"#!", b"\x7fELF", b"MZ", *_MACH)
+_FOLDERS_OF_USER = {
+    "XDG_CACHE_HOME": (".cache", "Caches"),
+    "XDG_CONFIG_HOME": (".config", "Application Support"),
+    "XDG_DATA_HOME": (".local/share", "Application Support"),
+}
+"""Where programs keep what is the user's, by the variable that says it: in the home folder of Linux, and of macOS."""
 
 
 class Interpreter(Struct, frozen=True):
@@ -122,22 +160,6 @@ def tool_of(folders: Sequence[Path]) -> Tool | None:
     return None
 
 
-# Lock files first: a project may have settings for several tools, and the lock is of the one that is used. In brackets:
-# a table below `tool` in pyproject.toml.
-_SIGNS = (
-    ("uv", ("uv.lock",), "uv sync"),
-    ("poetry", ("poetry.lock", "[poetry]"), "poetry install"),
-    ("pipenv", ("Pipfile",), "pipenv install"),
-    ("pdm", ("pdm.lock", "[pdm]"), "pdm install"),
-    ("pixi", ("pixi.toml", "[pixi]"), "pixi install"),
-    ("conda", ("environment.yml", "environment.yaml"), "conda env create -f {}"),
-    ("uv", ("[uv]",), "uv sync"),
-    ("hatch", ("hatch.toml", "[hatch.envs]"), "hatch env create"),
-    ("pip", ("requirements.txt",), "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"),
-    ("pip", ("pyproject.toml", "setup.py"), "python3 -m venv .venv && .venv/bin/pip install -e ."),
-)
-
-
 def _has_mark(folder: Path, tables: Mapping[str, Any], mark: str) -> bool:
     if not mark.startswith("["):
         return (folder / mark).exists()
@@ -167,9 +189,6 @@ def _of_prefix(prefix: Path, source: str, place: str, folders: Sequence[Path]) -
         raise AgentevalError(f"the environment {prefix} {what}", fix=_remedy(folders))
     # A variable may name a folder that has a Python and doesn't look like an environment: the user says that it is one.
     return replace(_checked(str(program), program, source, place, folders), prefix=prefix)
-
-
-_VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX", "UV_PROJECT_ENVIRONMENT")
 
 
 def _remedy(folders: Sequence[Path]) -> str:
@@ -227,23 +246,6 @@ def _version(prefix: Path, program: Path) -> str:
     return named[1] if named else ""
 
 
-_ELF = {
-    3: "x86",
-    40: "arm",
-    62: "x86_64",
-    183: "aarch64",
-    243: "riscv64",
-    21: "ppc64le",
-    22: "s390x",
-    258: "loongarch64",
-}
-_SAME_MACHINE = {"amd64": "x86_64", "arm64": "aarch64", "i386": "x86", "i686": "x86", "armv7l": "arm", "armv6l": "arm"}
-_MACH = (b"\xcf\xfa\xed\xfe", b"\xce\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\xfe\xed\xfa\xcf")
-
-
-_PROGRAMS = (b"#!", b"\x7fELF", b"MZ", *_MACH)
-
-
 def _head(program: Path) -> bytes | None:
     """Its first bytes; None: it can't be read."""
     try:
@@ -291,19 +293,18 @@ def _of_uv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
 
 
 def _of_poetry(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
-    tables = tables_of(folder)
-    backend = str(_table(toml_of(folder / "pyproject.toml"), "build-system").get("build-backend", ""))
+    project = toml_of(folder / "pyproject.toml")
+    tables = _table(project, "tool")
+    backend = str(_table(project, "build-system").get("build-backend", ""))
     if not ((folder / "poetry.lock").is_file() or "poetry" in tables or backend.startswith("poetry")):
         return
-    name = str(
-        _table(toml_of(folder / "pyproject.toml"), "project").get("name") or _table(tables, "poetry").get("name")
-    )
+    name = str(_table(project, "project").get("name") or _table(tables, "poetry").get("name"))
     # Poetry's `generate_env_name`: the name of the project with what shells mind replaced, and a hash of its folder.
     base = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name.lower())[:42] + "-" + _hash(os.path.realpath(folder))
     for parent in _poetry_places(folder, environ):
         # `poetry env use` writes there which of several environments it uses.
         active = _table(toml_of(parent / "envs.toml"), base).get("minor")
-        listed = sorted(parent.glob(f"{_escaped(base)}-py*"), key=_by_version, reverse=True)
+        listed = sorted(parent.glob(f"{glob.escape(base)}-py*"), key=_by_version, reverse=True)
         chosen = [path for path in listed if path.name == f"{base}-py{active}"]
         yield from _existing([*chosen, *listed], "poetry", str(parent), folder)
 
@@ -354,7 +355,7 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
         # As PDM names its environments.
         digest = base64.urlsafe_b64encode(hashlib.md5(str(folder).encode(), usedforsecurity=False).digest())
         start = f"{folder.name}-{digest.decode()[:8]}-"
-        listed = sorted(parent.glob(f"{_escaped(start)}*"), key=_by_version, reverse=True)
+        listed = sorted(parent.glob(f"{glob.escape(start)}*"), key=_by_version, reverse=True)
         yield from _existing(listed, "pdm", str(parent), folder)
     if local.is_dir() and not named:
         own = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -381,13 +382,8 @@ def _of_hatch(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]
     dirs = _table(user, "dirs")
     data = environ.get("HATCH_DATA_DIR") or _word(dirs.get("data"))
     virtual = _word(_table(dirs, "env").get("virtual"))
-    parent = (
-        _expanded(data) / "env" / "virtual"
-        if data
-        else _folder_of_user("XDG_DATA_HOME", environ) / "hatch" / "env" / "virtual"
-    )
-    if virtual:
-        parent = folder / _expanded(virtual)
+    data_folder = _expanded(data) if data else _folder_of_user("XDG_DATA_HOME", environ) / "hatch"
+    parent = folder / _expanded(virtual) if virtual else data_folder / "env" / "virtual"
     # The environment `default` has the project's name; with a folder of its own it lies in that at once.
     prefixes = [folder / _expanded(path)] if path else [parent / name / identity / name, parent / name]
     yield from _existing(prefixes, "hatch", str(parent), folder)
@@ -399,10 +395,8 @@ def _of_pixi(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
 
 
 def _of_conda(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
-    file = next(
-        (folder / file_name for file_name in ("environment.yml", "environment.yaml") if (folder / file_name).is_file()),
-        None,
-    )
+    files = (folder / name for name in ("environment.yml", "environment.yaml"))
+    file = next((file for file in files if file.is_file()), None)
     if file is None:
         return
     text = _text(file)
@@ -561,10 +555,6 @@ def _hash(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode()[:8]
 
 
-def _escaped(text: str) -> str:
-    return re.sub(r"([*?[])", r"[\1]", text)
-
-
 def _by_version(path: Path) -> tuple[int, ...]:
     return _numbers(path.name.rpartition("-")[2])
 
@@ -582,14 +572,6 @@ def _home() -> Path:
         return Path.home()
     except RuntimeError:
         return Path("/")
-
-
-_FOLDERS_OF_USER = {
-    "XDG_CACHE_HOME": (".cache", "Caches"),
-    "XDG_CONFIG_HOME": (".config", "Application Support"),
-    "XDG_DATA_HOME": (".local/share", "Application Support"),
-}
-"""Where programs keep what is the user's, by the variable that says it: in the home folder of Linux, and of macOS."""
 
 
 def _folder_of_user(variable: str, environ: Mapping[str, str]) -> Path:
