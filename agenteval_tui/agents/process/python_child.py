@@ -93,10 +93,14 @@ _readers: dict[str, tuple[str, str]] = {}
 """Of frameworks, as `python_frameworks.FILES`."""
 _temporary: list[list[str]] = []
 """What imports from outside of the project left for the end of the process to remove."""
-
-
 _python_path: list[str] = []
 """Where modules are found that are not the project's."""
+_opened: list[tuple[int, str, int]] = []
+"""Files that each fork has to open anew, as (fd, path, flags)."""
+_threads: list[threading.Thread] = []
+"""Those that each fork has to begin anew."""
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_LEADING = ("agent", "hook", "metric")  # beside "tool": they run the user's code (`Requests.leads`)
 
 
 def main() -> None:
@@ -296,10 +300,12 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 
 def _await(awaitable: Awaitable[object]) -> object:
-    async def awaited() -> object:
-        return await awaitable
+    return _loop().run_until_complete(_awaited(awaitable))
 
-    return _loop().run_until_complete(awaited())
+
+async def _awaited(awaitable: Awaitable[object]) -> object:
+    # `run_coroutine_threadsafe` takes only coroutines, and code of the user's may give any awaitable.
+    return await awaitable
 
 
 # What can be asked for.
@@ -420,11 +426,6 @@ def _late(number: int, frame: FrameType | None) -> NoReturn:
 
 def _made_late(number: int, frame: FrameType | None) -> NoReturn:
     raise StartTimeout("it was not made in time")
-
-
-_opened: list[tuple[int, str, int]] = []
-_threads: list[threading.Thread] = []
-"""Those that each fork has to begin anew."""
 
 
 def _places_of_packages() -> list[str]:
@@ -626,10 +627,6 @@ async def _async_tool(number: int, function: Callable[..., Any], arguments: dict
         _say(number, returned=returned)
 
 
-async def _awaited(awaitable: Awaitable[object]) -> object:
-    return await awaitable
-
-
 def _tool_loop() -> asyncio.AbstractEventLoop:
     global _loop_of_tools
     import asyncio
@@ -652,8 +649,6 @@ def _plain(value: object) -> object:
     return value  # `_say` tells what can't be written
 
 
-_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_LEADING = ("agent", "hook", "metric")
 _DO = {
     "outside": _do_outside,
     "prepare": _do_prepare,
