@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from agenteval_tui.agents.process.python_message import Message, Request, Run
 
 WANTED = "name a function, or an agent of a framework"
+WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask")
+SETTINGS = ("settings", "config")
+_ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", "text", "request")
+_GIVES = ("answer", "final_answer", "output", "response", "result", "final_output", "generation", "summary", "report")
 
 
 def runner(agent: Any, target: str) -> Run | None:
@@ -253,21 +257,17 @@ async def _inside(agent: Any, request: Request, target: str) -> AsyncIterator[ob
         yield returned
 
 
-WAYS = ("run", "ainvoke", "invoke", "arun", "chat", "kickoff", "query", "ask")
-SETTINGS = ("settings", "config")
-
-
 def _not_streamed(what: str) -> dict[str, Any]:
     return {"type": "note", "code": "not_streamed", "what": what}
 
 
 async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[object]:
-    # Without a prompt it answers to the results at the end of the history.
-    is_continued = pieces.is_continued(request)
-    prompt = None if is_continued else pieces.prompt_of(request, target)
-    history = (
-        _pydantic_history(pieces.conversation(request, target) if is_continued else pieces.before(request)) or None
-    )
+    if pieces.is_continued(request):
+        # Without a prompt it answers to the results at the end of the history.
+        prompt, earlier = None, pieces.conversation(request, target)
+    else:
+        prompt, earlier = pieces.prompt_of(request, target), pieces.before(request)
+    history = _pydantic_history(earlier) or None
     own = _system_prompts(agent, history)
     deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
     more = own if deps is None else dict(own, deps=deps)
@@ -609,10 +609,6 @@ def _required(graph: Any) -> list[str]:
     if isinstance(model, dict):
         return [name for name, each in model.items() if each.is_required()]
     return sorted(getattr(schema, "__required_keys__", ()))
-
-
-_ASKS = ("question", "query", "input", "prompt", "user_input", "task", "topic", "text", "request")
-_GIVES = ("answer", "final_answer", "output", "response", "result", "final_output", "generation", "summary", "report")
 
 
 def _variables(graph: Any) -> list[str]:
