@@ -18,8 +18,6 @@ from agenteval_tui.core import entry_points
 
 Line = list[tuple[Module, ast.ClassDef]]
 """A class, then the classes of the project that it is made of, with their modules."""
-
-
 AppFinder = Callable[[Modules, Module], FoundApp | None]
 _CONFIGURED = ("with_config", "bind", "with_retry", "with_fallbacks", "with_types")
 _RUNNABLES = ("langchain", "langchain_core", "langchain_openai", "langchain_anthropic", "langchain_community")

@@ -66,8 +66,6 @@ _ASKS = frozenset(
         *("complete", "messages", "ClaudeSDKClient", "predict", "apredict", "astream", "astream_events", "run_stream"),
     )
 )
-
-
 PARTS = (Sign.FUNCTION, Sign.PROGRAM)
 """What is found in a module may also be a part of a program that imports it."""
 _SERVES = frozenset(

@@ -24,8 +24,6 @@ _IN_DUMP = re.compile(
 # on, such as a picture in base64, takes a minute.
 _NOTED = re.compile(r"\b(?:DEBUG|INFO|WARN(?:ING)?)\b|\wWarning: |^\s|^$")
 """Lines that tell of no error: records, warnings, and the source that these show."""
-
-
 BREAKPOINTS = frozenset(("BdbQuit",))
 """The exceptions of a debugger that has no terminal."""
 BREAKPOINT_REMEDY = (

@@ -34,8 +34,6 @@ ANSWERS = ("final_output", "output", "answer", "content", "text", "response", "r
 MODES = ("values", "updates", "messages", "custom", "debug", "tasks", "checkpoints")
 WANTED = "give a text, an event, messages, or what a framework returns"
 _ALL = "give all messages of the run"
-
-
 _parameters: dict[int, tuple[object, list[inspect.Parameter] | None]] = {}
 
 

@@ -27,8 +27,6 @@ from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 _CHILD = Path(__file__).with_name("python_child.py")
 _LIMIT = 16_000_000
 _CHUNK = 256 * 1024
-
-
 _PLACE_S = 0.5
 """How long a process may take to say where its code is."""
 

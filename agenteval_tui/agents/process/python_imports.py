@@ -50,8 +50,6 @@ _AT_FIRST_CALL = {
         "openai.resources.chat.completions.completions",
     ),
 }
-
-
 _FIRST_CALLS = 4
 """After four calls, Python has adapted the code: a run takes a tenth less than after one, and further calls hardly
 change that. They take 20 ms."""

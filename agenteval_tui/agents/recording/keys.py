@@ -56,8 +56,6 @@ _PIECES = frozenset(
         "response",
     )
 )
-
-
 _TAIL = re.compile(r"(?:[\r\n]+(?:id|event|retry)?:[^\r\n]*)*[\r\n]*\Z")
 """What follows the data of an event: its end, and other fields or a comment before that."""
 

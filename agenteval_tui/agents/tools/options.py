@@ -15,8 +15,6 @@ from agenteval_tui.suites.callable_name import callable_rule, named_callable
 from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
 
 TIMEOUT_S = 30.0
-
-
 _EXACT = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 

@@ -30,8 +30,6 @@ from agenteval_tui.transcripts.model import SETUP, ErrorCode, HookRun, RunError
 
 Scope = tuple[str, str]
 """A suite's key, and a test's id ("": all tests of the suite)."""
-
-
 _Ran = tuple[list[HookRun], dict[str, Any]]
 """Hooks that ran, and the variables that they brought."""
 

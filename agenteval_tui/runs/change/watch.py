@@ -48,8 +48,6 @@ from agenteval_tui.suites.watch import BESIDE
 
 _GONE_S = 0.3
 """How long a file may be away: some editors, and a checkout, delete it before they write it anew."""
-
-
 Unbuilt = Mapping[BuiltProgram, Collection[str]]
 """The sources that each built program does not have yet."""
 Plans = Callable[[], Plan]
