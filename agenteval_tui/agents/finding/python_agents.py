@@ -142,7 +142,7 @@ class PythonAgents:
                 called=(call.owner or call.function).name,
                 framework=self._sdk(call.module) or self._frameworks.imported(call.module),
                 config=config,
-                said=ast.get_docstring(call.function) or (ast.get_docstring(call.owner) if call.owner else None),
+                docstring=ast.get_docstring(call.function) or (ast.get_docstring(call.owner) if call.owner else None),
             )
             prompts = (call.prompt,) if call.prompt else agent.prompts
             yield structs.replace(agent, prompts=prompts, variables=call.variables)
@@ -229,7 +229,7 @@ class PythonAgents:
         framework: str = "",
         is_part: bool = False,
         config: dict[str, Any] | None = None,
-        said: str | None = None,
+        docstring: str | None = None,
     ) -> FoundAgent:
         modules, files = self._modules, self._modules.files
         folder = files.project_of(module.path)
@@ -253,7 +253,7 @@ class PythonAgents:
                 mapping, examples = self._state(construction)
                 written.update(mapping)
                 tools = tools or own_words.tools_in(modules, construction.module)
-        instructions = instructions or said or ""
+        instructions = instructions or docstring or ""
         if not instructions and isinstance(node, ast.ClassDef | Function):
             instructions = ast.get_docstring(node) or ""
         return FoundAgent(
@@ -345,21 +345,20 @@ class PythonAgents:
                 continue  # of an agent
             if name.endswith(("Model", *_MODELS)):
                 continue  # it asks a model for an agent
-            line, is_made = list(self._line(module, cls)), name in options
+            docstring, line, is_made = ast.get_docstring(cls), list(self._line(module, cls)), name in options
             known = ((finder, finder.of_class(self._modules, line, is_made)) for finder in finders())
             finder, of_framework = next((pair for pair in known if pair[1] is not None), (None, None))
             if finder is not None and of_framework is not None:
                 own, node, sign = (own, node, sign) if of_framework.sign is None else (name, cls, of_framework.sign)
-                docstring, framework = ast.get_docstring(cls), finder.framework
-                agent = self._agent(module, own, node, None, sign, framework=framework, said=docstring)
+                agent = self._agent(module, own, node, None, sign, framework=finder.framework, docstring=docstring)
                 yield structs.replace(agent, variables=of_framework.variables, tools=of_framework.tools or agent.tools)
             elif (
-                (not name.startswith("_") or name in options)
+                (not name.startswith("_") or is_made)
                 and (library := self._sdk(module))
-                and self._is_asked(module, cls, is_made=name in options)
+                and self._is_asked(module, cls, is_made=is_made)
             ):
-                config, docstring = {"capture": "model"}, ast.get_docstring(cls)
-                yield self._agent(module, own, node, None, sign, framework=library, config=config, said=docstring)
+                config = {"capture": "model"}
+                yield self._agent(module, own, node, None, sign, framework=library, config=config, docstring=docstring)
 
     def _is_asked(
         self, module: Module, cls: ast.ClassDef, *, is_made: bool, settings: dict[str, Any] | None = None
@@ -399,10 +398,8 @@ class PythonAgents:
                     continue
                 if not self._is_asked(module, cls, is_made=False, settings=settings) or not settings:
                     continue
-                config, docstring = {"capture": "model", "settings": settings}, ast.get_docstring(cls)
-                agent = self._agent(
-                    module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=docstring
-                )
+                config = {"capture": "model", "settings": settings}
+                agent = self._agent(module, name, cls, None, Sign.FACTORY, framework=library, config=config)
                 yield structs.replace(agent, examples=tuple(f"settings.{each}" for each in settings))
 
     def _line(self, module: Module, cls: ast.ClassDef, depth: int = 0) -> Iterator[tuple[Module, ast.ClassDef]]:
@@ -431,11 +428,8 @@ class PythonAgents:
                     continue
                 if not self._is_asked(module, cls, is_made=False):
                     continue
-                config, docstring = {"capture": "model"}, ast.get_docstring(cls)
-                library = next(filter(None, libraries))
-                yield self._agent(
-                    module, name, cls, None, Sign.FACTORY, framework=library, config=config, said=docstring
-                )
+                library, config = next(filter(None, libraries)), {"capture": "model"}
+                yield self._agent(module, name, cls, None, Sign.FACTORY, framework=library, config=config)
 
     def constructed(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[FoundAgent]:
         """The agents in the files `paths` that are made by functions of the modules `read`, which need a model or a
