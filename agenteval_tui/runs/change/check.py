@@ -16,11 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ReadsFiles
-from agenteval_tui.agents.prices import Cost, Prices
 from agenteval_tui.agents.process.python_tree import Lease, function_files
 from agenteval_tui.agents.recording.answers import RecordedAnswers
-from agenteval_tui.core.directories import config_dir
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.agents.recording.capture import known_prices
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.phrasing import abridged
 from agenteval_tui.history.store import Store
@@ -78,7 +76,8 @@ class CodeCheck:
     def __init__(self, plan: Plan, store: Store, *, tools_recorded: bool = False) -> None:
         self._plan = plan
         self._store = store
-        self._tapes = Tapes(store, _prices(), tools_recorded=tools_recorded)
+        cost = known_prices() or (lambda _model, _usage: None)
+        self._tapes = Tapes(store, cost, tools_recorded=tools_recorded)
         self._tools_recorded = tools_recorded
         self._agents: dict[str, Prepared] = {}
         self._agents_live = False
@@ -428,13 +427,6 @@ class RunsAtOnce:
     def _set(self, number: int) -> None:
         self._number = number
         self._command(Command("set_concurrency", number=number))
-
-
-def _prices() -> Cost:
-    try:
-        return Prices.load(config_dir()).cost
-    except AgentevalError:
-        return lambda _model, _usage: None  # what is wrong in the list is said where an execution begins
 
 
 _STAT = Path("/proc/stat")
