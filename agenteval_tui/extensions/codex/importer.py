@@ -42,6 +42,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
             continue
         line = element.value
         if isinstance(line, Mapping) and (line.get("type") in _PRINTED or (printed and line.get("type") == "error")):
+            # Several sessions may be printed into one file.
             if printed is not None and line.get("type") in _BEGINS:
                 yield from _ended(printed.whole())
                 printed = None
@@ -52,6 +53,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
             yield Skipped("not a line of a session: it has no `payload`", element.line)
             continue
         payload = line["payload"]
+        # A head after messages begins another session; before them it only says the same again.
         if line.get("type") == "session_meta" and session.messages:
             yield from _ended(session, tracker)
             session, tracker = Session("", agent=NAME), _Seen()
@@ -92,6 +94,7 @@ class _Seen:
         self._total = total
         if self._answer:
             self._usage = last
+        # The count may come after the next item, which ended the answer.
         elif self.requests and self.requests[-1].usage is None:
             self.requests[-1] = replace(self.requests[-1], usage=last)
 

@@ -151,12 +151,14 @@ def _criterion(assertion: Mapping[str, Any], sources: _Sources, share: float) ->
     value, threshold = assertion.get("value"), number(assertion.get("threshold"))
     name = _name(assertion)
     criterion: dict[str, Any] | None = None
+    # First: code takes a file as it is, where other assertions take what is in it.
     if base in ("javascript", "python") and sources.code is not None:
         criterion = sources.code.criterion(assertion, name, base, value=value, threshold=threshold, inverse=negate)
         if criterion is not None:
             return _weighed(criterion, _weight(assertion) * share)
     if isinstance(value, str) and value.startswith("file://"):
         value = sources.read(value.removeprefix("file://"))
+    # These two look at no output, so that a transform changes nothing.
     changed = base not in ("latency", "cost") and (
         assertion.get("transform") or assertion.get("contextTransform") or assertion.get("normalizeUnicode")
     )
@@ -168,6 +170,7 @@ def _criterion(assertion: Mapping[str, Any], sources: _Sources, share: float) ->
         negate = negate and criterion is None
     if criterion is None:
         criterion, negate = _asked(assertion, name, kind), False
+    # A kind whose opposite is a metric of its own.
     elif criterion.pop("negated", False):
         negate = False
     if negate:
@@ -238,6 +241,7 @@ def _list(kind: str, name: str, value: Any) -> dict[str, Any] | None:
     if not isinstance(texts, list) or any(isinstance(text, Mapping | list) or text is None for text in texts):
         return None
     texts = [_js_text(text) for text in texts]
+    # What is in a file within a list is not read: the assertion would check the name.
     if any(text.startswith("file://") for text in texts):
         return None
     if kind.endswith("any"):
@@ -303,6 +307,7 @@ def as_bare(pattern: str) -> str | None:
     try:
         compile_ecma(pattern)
     except ValueError:
+        # JavaScript also reads older, looser patterns than these, but nothing that only Python knows.
         if _PYTHONS.search(pattern):
             return None
     written, ascii_only, inside, at = "", False, False, 0
@@ -326,6 +331,7 @@ def as_bare(pattern: str) -> str | None:
             char = r"(?![\s\S])"
         written += char
         at += 1
+    # Elsewhere they are those of Unicode.
     if ascii_only:
         written = f"(?a){written}"
     return _without_delimiters(written)
@@ -392,6 +398,7 @@ def _count(value: Any) -> int | None:
 
 
 def _tools(kind: str, name: str, value: Any, threshold: float | None, negate: bool) -> dict[str, Any] | None:
+    # Below 1 it is a share, for which no metric gives the same.
     if kind == "tool-call-f1" and threshold in (None, 1.0):
         return _same_tools(name, value)
     if kind == "trajectory:tool-used":

@@ -73,10 +73,12 @@ class AssertionCode:
         code = [*transforms, value] if kind in ("javascript", "python") else transforms
         files = [text.removeprefix("file://") for text in code if str(text).startswith("file://")]
         for file in files:
+            # On Windows, a backslash leads out of the folder as well.
             if posixpath.normpath(file.replace("\\", "/")).split("/")[0] in ("", ".."):
                 self._note(f"{file} is outside the folder and is not called")
                 return None
         body: list[str] = []
+        # Assertions that are code see the object; those on a text see the text.
         if self._structured and kind in ("javascript", "python"):
             body.append(f"output = changed_by_javascript({_STRUCTURED!r}, output, context)")
         for each in transforms:
@@ -97,6 +99,7 @@ class AssertionCode:
         )
         if lines is None:
             return None
+        # Equal assertions, of many tests, share a function.
         key = (*body, *lines)
         self.names_files = self.names_files or bool(files)
         if key not in self._functions:

@@ -194,6 +194,7 @@ class _Names:
         """(id, name) of a test."""
         description = plain_text(case.get("description"))
         name = description or ", ".join(f"{key}={plain_text(value)}" for key, value in variables.items()) or "test"
+        # Tests with the same description may differ in what is asked or asserted: those are two tests.
         identity = json.dumps([description, variables, case.get("assert")], sort_keys=True, default=str)
         digest = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()
         if digest not in self._tests:
@@ -207,6 +208,7 @@ class _Names:
         assertions = case.get("assert")
         if not isinstance(assertions, list) or not assertions:
             return ()
+        # Most rows have the same assertions, and making criteria of them takes long.
         key = json.dumps(assertions, sort_keys=True, default=str)
         if key not in self._expected:
             self._expected[key] = local_criteria(criteria_of(assertions))
@@ -281,6 +283,7 @@ def _transcript(row: Mapping[str, Any], model: str, notes: list[str]) -> Transcr
     if not _has_calls_in_it(response.get("output")):
         transcript = without_calls(transcript, NAME)
     error = row.get("error") or response.get("error")
+    # Older results do not say why a row failed: an error without an output is the provider's.
     broke = row.get("failureReason") == _ERROR or ("failureReason" not in row and not response.get("output") and error)
     lines = plain_text(error).strip().splitlines()
     latency = number(row.get("latencyMs"))

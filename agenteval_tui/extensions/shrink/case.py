@@ -124,6 +124,7 @@ class Case:
             first = len(calls)
             numbers = tuple(range(first, first + len(call_parts)))
             at = len(messages)
+            # No reasoning: it was about a whole that is not there any more.
             messages.append(replace(message, content=text, tool_calls=numbers, reasoning=""))
             for call_part in call_parts:
                 call = self.original.tool_calls[call_part.index]
@@ -135,6 +136,7 @@ class Case:
                         call, arguments=own_arguments, result=result_text, message=at, started_ms=None, duration_ms=None
                     )
                 )
+            # Behind the message with all of its calls, as models require their results.
             for number, call_part in zip(numbers, call_parts, strict=True):
                 answer = self._answers.get(call_part.index)
                 if answer is not None:
@@ -192,6 +194,7 @@ class Case:
         for index, message in enumerate(self.original.messages):
             if message.tool_call is not None:
                 continue  # it goes with its call
+            # A message with calls that stay can't go; what it says can.
             stays = self._keep_calls and bool(message.tool_calls)
             whole = self._part("message", 0 if stays else MESSAGES, index=index)
             text = self._part("text", 0)
@@ -277,6 +280,7 @@ def pieces(part: Part, removed: Collection[int], *, gone: bool = False) -> Itera
         for member in part.parts:
             out = gone or member.id in removed
             if member is not part.parts[0]:
+                # The comma belongs to the second of two members that are there.
                 yield ", ", not (out or first)
             first = first and out
             if member.kind == "member":
@@ -333,6 +337,7 @@ def _changed(tool: Part, spec: ToolSpec, gone: Collection[int]) -> ToolChange:
     if out:
         remaining = {name: value for name, value in spec.parameters["properties"].items() if name not in out}
         parameters = {**spec.parameters, "properties": remaining}
+        # A schema must not require what it does not describe.
         required = [name for name in parameters.pop("required", ()) if name not in out]
         if required:
             parameters["required"] = required
