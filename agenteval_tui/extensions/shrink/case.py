@@ -61,23 +61,20 @@ MESSAGES, CALLS, TOOLS, SENTENCES, JSON, WORDS = 1, 2, 3, 4, 5, 5 + DEEPEST
 
 
 class Case:
-    """A conversation and its parts. `keep_prompts`: a part of each system prompt stays, because an agent without a
-    prompt would get its own again. `keep_calls`: calls stay, and only their arguments and results are split; the agent
-    may repeat a call that is removed, and gets the result from its tool. `tools`: the descriptions of the tools in the
-    whole case; `keep_tools`: these descriptions stay whole."""
+    """A conversation and its parts. A part of each system prompt stays. `keep_calls`: calls stay, and only their
+    arguments and results are split; the agent may repeat a call that is removed, and gets the result from its tool.
+    `tools`: the descriptions of the tools in the whole case; `keep_tools`: these descriptions stay whole."""
 
     def __init__(
         self,
         conversation: Conversation,
         *,
-        keep_prompts: bool = True,
         keep_calls: bool = False,
         tools: Sequence[ToolSpec] = (),
         keep_tools: bool = False,
     ) -> None:
         self.original = conversation
         self.specs = tuple(tools)
-        self._keep_prompts = keep_prompts
         self._keep_calls = keep_calls
         self.parts: list[Part] = []
         """All parts, by id."""
@@ -110,7 +107,8 @@ class Case:
         calls: list[ToolCall] = []
         for part in self.messages:
             message = self.original.messages[part.index]
-            prompt = self._keep_prompts and message.role in PROMPTS
+            # An agent without a prompt would get its own again.
+            prompt = message.role in PROMPTS
             if part.id in gone:
                 if prompt:
                     return None
