@@ -97,7 +97,7 @@ def audit_suite(loaded: LoadedSuite, store: Store, *, runs: int = RUNS) -> list[
     return [_audit_test(loaded, test, store, runs=runs) for test in loaded.suite.tests]
 
 
-def _audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int = RUNS) -> TestAudit:
+def _audit_test(loaded: LoadedSuite, test: Test, store: Store, *, runs: int) -> TestAudit:
     """Audit one test."""
     audit = TestAudit(test.id, test.name, loaded.line_of(test.id))
     rows = [row for row in store.runs_of_test(loaded.key, test.id, runs) if _usable(row)]

@@ -117,7 +117,6 @@ def serve(
     port: int = 0,
     version: str = "v1",
     *,
-    host: str = HOST,
     pace: float = 1.0,
     announce: Callable[[str], None] = lambda url: None,
 ) -> None:
@@ -127,7 +126,7 @@ def serve(
     """
 
     async def run() -> None:
-        async with await start(port, version, host=host, pace=pace) as server:
+        async with await start(port, version, pace=pace) as server:
             announce(server.address)
             await asyncio.Event().wait()
 

@@ -28,7 +28,7 @@ _INTERNAL, _CLIENT, _ERROR = 1, 3, 2
 _AGENT = "agent"
 
 
-def _otlp_of(run: StoredRun, not_kept: Sequence[str] = ()) -> dict[str, Any]:
+def _otlp_of(run: StoredRun, not_kept: Sequence[str]) -> dict[str, Any]:
     """An export with one trace: a span of the agent with the conversation, below it those of its steps and tools.
 
     `not_kept`: codes of what the format can't keep of the run, which the span of the agent says. The ids are made from

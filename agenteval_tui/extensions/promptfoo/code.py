@@ -47,7 +47,7 @@ class AssertionCode:
     """Collects the functions. `module`: their module's name; `source`: the configuration's file; `structured`: the
     provider makes an object of an answer that is JSON. `note` is told what is not called."""
 
-    def __init__(self, module: str, source: str, *, note: Callable[[str], None], structured: bool = False) -> None:
+    def __init__(self, module: str, source: str, *, note: Callable[[str], None], structured: bool) -> None:
         self.module = module
         self._note = note
         self._source = source

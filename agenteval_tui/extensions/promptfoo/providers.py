@@ -53,9 +53,9 @@ class Providers:
         self._note = note
         self.agents: dict[str, dict[str, Any]] = {}
 
-    def agent(self, given: Any, *, name: str = "") -> str:
-        """The name of the agent for a provider; "" for one that has no counterpart. `name`: what to call it."""
-        provider = {"id": given} if isinstance(given, str) else given
+    def agent(self, written: Any) -> str:
+        """The name of the agent for a provider, as the configuration has it; "" for one that has no counterpart."""
+        provider = {"id": written} if isinstance(written, str) else written
         if not isinstance(provider, Mapping):
             return ""
         if "id" not in provider and len(provider) == 1:  # {"openai:gpt-4o": {"config": ...}}
@@ -81,15 +81,13 @@ class Providers:
             keys = ", ".join(f"`{key}`" for key in left_out)
             are = "is" if len(left_out) == 1 else "are"
             self._note(f"{keys} of the provider {provider_id[:80]} {are} not translated")
-        same = next((known for known, agent in self.agents.items() if agent == agent_config), "")
-        if same and not name:
+        # Those that differ only in what is not translated are one agent: it would be asked the same twice.
+        if same := next((name for name, agent in self.agents.items() if agent == agent_config), ""):
             return same
-        wanted_name = (
-            name or slug(plain_text(provider.get("label")) or str(agent_config.get("model") or "endpoint")) or "agent"
-        )
-        free = free_name(wanted_name, self.agents.__contains__)
-        self.agents[free] = agent_config
-        return free
+        name = slug(plain_text(provider.get("label")) or str(agent_config.get("model") or "endpoint")) or "agent"
+        name = free_name(name, self.agents.__contains__)
+        self.agents[name] = agent_config
+        return name
 
 
 def _model(provider_id: str) -> dict[str, Any]:

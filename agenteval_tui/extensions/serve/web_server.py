@@ -53,7 +53,7 @@ class ServerOptions(Struct, frozen=True):
     secret: str = field(default_factory=lambda: secrets.token_urlsafe(18))
 
 
-def why_refused(host: str, origin: str, *, served: str, names: Iterable[str] = ()) -> str:
+def why_refused(host: str, origin: str, *, served: str, names: Iterable[str]) -> str:
     """Why a request with these headers is none of ours, in words; "" when it is.
 
     `served` is the address that is listened at, `names` are this machine's own. `origin` "": none was sent.
