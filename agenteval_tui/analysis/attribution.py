@@ -178,6 +178,7 @@ def attribute(store: Store, pairs: Sequence[tuple[str, str]], *, most: int = PAI
     Where pairs say different things the most frequent one is taken, and the reason says how many there were.
     """
     flips = []
+    # A pair takes two transcripts and judges them crosswise: some say enough.
     for before, after in pairs[:most]:
         try:
             flips.append(attribute_pair(store, before, after))
@@ -372,6 +373,7 @@ def _of_test(store: Store, old: _Stored, new: _Stored, criteria: Sequence[Attrib
     attribution = Attribution("unknown", Reason("same_end"), "", was, now)
     if was == now:
         return attribution
+    # An error or a wait is no verdict that somebody could have changed.
     if {was, now} != {*DECIDED}:
         return _named(attribution, "unknown", "not_a_verdict", status=was if was not in DECIDED else now)
     if not old.results or not new.results:
@@ -405,6 +407,7 @@ def _by_criteria(
             more=len(alike) - 1,
             reason=first.reason,
         )
+    # One that is not known could be any of the others.
     if "unknown" in sides:
         return replace(attribution, reason=next(criterion.reason for criterion in alike if criterion.who == "unknown"))
     return _named(
@@ -429,6 +432,7 @@ def _by_score(store: Store, attribution: Attribution[Reason], old: _Stored, new:
 def _rule_changes(store: Store, old: _Stored, new: _Stored) -> tuple[RuleChange, ...]:
     """What decides the test otherwise now. Weights count only where the test has a threshold."""
     changes: list[RuleChange] = []
+    # Without a threshold the severities alone decide.
     weighed = old.threshold is not None or new.threshold is not None
     for was, now in _matched(old, new):
         if was is None or now is None:
@@ -495,6 +499,7 @@ def _by_rules(
             return _named(attribution, "unknown", "version_unknown", by="")
         verdict = verdict_of(results, rules.threshold)
         if verdict.outcome not in DECIDED:
+            # One of them has none: it is what the sentence names.
             open_ = next(result for result in results if result.outcome not in DECIDED)
             return _named(attribution, "unknown", "no_verdict", output=side, result=open_)
         outcomes.append(str(verdict.outcome))
@@ -503,6 +508,7 @@ def _by_rules(
     who, code = _CROSSWISE[by_criterion, by_agent]
     # A criterion's own reason says more than that of the rules, where both name the same side.
     lifted = _by_criteria(attribution, new, criteria)
+    # Crosswise a judge's mood looks like another output: only the criterion's own replies tell them apart.
     if who == "agent" and lifted is not None and lifted.who == "judge noise":
         return lifted
     flips = [criterion for criterion in criteria if criterion.now == attribution.now]

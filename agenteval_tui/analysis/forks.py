@@ -87,6 +87,7 @@ def stored_forks(store: Store, run: RunRow, *, at_work: bool = False) -> Forks:
 
 def _repeated(store: Store, run: RunRow) -> tuple[int, int]:
     """How many repetitions of the run passed, and how many were decided: those of its execution."""
+    # A fork has no repetitions of its own: those of its test were not continued from there.
     rows = [run] if run.fork_of else repetitions(store, run, everywhere=False)
     decided = [row for row in rows if row.status in DECIDED]
     return sum(row.status == "passed" for row in decided), len(decided)

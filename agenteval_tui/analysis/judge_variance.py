@@ -63,6 +63,7 @@ def split_verdicts(verdicts: Sequence[Sequence[bool]]) -> VarianceSplit | None:
     within = sum((v - mean) ** 2 for group, mean in zip(groups, means, strict=True) for v in group) / (total - a)
     between = sum(len(group) * (mean - grand) ** 2 for group, mean in zip(groups, means, strict=True)) / (a - 1)
     m0 = (total - sum(len(group) ** 2 for group in groups) / total) / (a - 1)
+    # The estimator may be negative where outputs differ less than the judge does: then the agent has no part.
     return VarianceSplit(max(0.0, (between - within) / m0), within, a, total, repeated)
 
 
@@ -103,6 +104,7 @@ def verdicts_of(store: Store, runs: Sequence[RunRow], criterion_hash: str) -> li
 def _by_question(replies: Sequence[StoredReply]) -> dict[str, list[Reply]]:
     """The replies to each question, whichever vote it was; of several answerers those of the newest one."""
     chats = [reply for reply in replies if not reply.reply.error]
+    # Answers of two models on one question would be counted as a judge's doubt.
     newest = {_question(chat.request.kind, chat.request.payload): chat.answerer for chat in chats}
     by_question: dict[str, list[Reply]] = {}
     for chat in chats:

@@ -60,6 +60,7 @@ def resolve_review(store: Store, run_ids: Iterable[str]) -> None:
     for row in runs_of_ids(store, run_ids):
         for digest in row.criteria:
             if digest not in asks:
+                # By words in the text: to compile a criterion takes longer than to look at one run too many.
                 config = str((store.criterion(digest) or {}).get("config", ""))
                 asks[digest] = "Human" in config or "accept" in config
         if any(asks[digest] for digest in row.criteria):

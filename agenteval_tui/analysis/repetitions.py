@@ -93,6 +93,7 @@ def divergence_of(
     rows = repetitions(store, run, everywhere=True, most=most)
     here = [row for row in rows if row.execution_id == run.execution_id]
     if everywhere is None:
+        # Where all ended alike in this execution, nothing in it could part them.
         everywhere = len({row.status == "passed" for row in here}) < 2
     return divergence_among(store, run.id, rows if everywhere else here, everywhere, with_arguments)
 
@@ -125,6 +126,7 @@ def divergence_among(
     ):
         grown_tree = tree if compared == detailed else grown(compared)
         fork = first_divergence(grown_tree)
+        # A fork at another step is found as well without requests, and said in plainer words.
         if fork is not None and (not compared.context or _is_of_requests(fork)):
             return Divergence(run, by_id, grown_tree, fork, everywhere, compared)
     return Divergence(run, by_id, tree, None, everywhere, detailed)

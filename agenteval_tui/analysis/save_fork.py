@@ -90,6 +90,7 @@ def save_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> Path:
     text, agent = new_system_prompt(source, edits), source.agent
     own = _suite_of(source)
     loaded = load_suite(own)
+    # A suite's own agent hides the user's of that name.
     if loaded.suite is not None and agent.name in loaded.suite.agents:
         save_agent_option(loaded, agent.name, SYSTEM, text)
         return own
@@ -112,6 +113,7 @@ def new_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> str:
             fix="change it in the agent itself",
         )
     stored = source.stored.run
+    # A test's own system prompt takes the place of the agent's: to change that would change nothing here.
     if stored.context.get("sample_system_prompt") or any(message.role in PROMPTS for message in stored.messages):
         raise AgentevalError(
             f"the system prompt is that of test {row.test_id}, not that of agent {agent.name!r}",

@@ -66,6 +66,7 @@ def _lost(messages: tuple[Message, ...], turns: list[int], request: str) -> Iter
     words = _words(request)
     first = messages[turns[0]]
     shared = len(words & _words(first.content))
+    # Of a short request any paraphrase would have lost its words.
     if len(words) >= _FEWEST_WORDS and shared <= _MOST_SHARED * len(words):
         fields = {"name": speaker(first), "shared": shared, "words": len(words)}
         yield Clue(ClueCode.REQUEST_LOST, turns[0], "agent", None, fields)
@@ -75,6 +76,7 @@ def _executions(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clu
     """The author of code that failed: the agent that wrote the last code before the report of the failure."""
     for place, index in enumerate(turns):
         if place and _is_report(messages[index]) and _FAILED.search(messages[index].content):
+            # Who runs the code only reports it; who wrote it is to blame, however long ago.
             author = next(
                 (turn for turn in reversed(turns[:place]) if _CODE in messages[turn].content), turns[place - 1]
             )
@@ -129,6 +131,7 @@ def _repeated(messages: tuple[Message, ...], turns: list[int]) -> Iterator[Clue]
             continue
         key = (message.name or message.role, " ".join(message.content.split())[:_HEAD])
         counts[key] += 1
+        # Once, where it begins: what follows is the same again.
         if counts[key] == 2:
             yield Clue(ClueCode.REPEATED, index, "agent", None, {"name": speaker(message), "times": 2})
 
@@ -179,6 +182,7 @@ def _is_stuck(message: Message) -> bool:
 
 def _ledger(message: Message) -> object:
     """The ledger of a coordinator; None: the message has none."""
+    # A model may write words before its JSON.
     at = message.content.find("{")
     if at < 0 or "is_in_loop" not in message.content:
         return None

@@ -111,6 +111,7 @@ def clues_in(
     """All clues in a transcript, in no order."""
     expectation = expectation_of(results, specs)
     unseen = tuple(_unseen(transcript, results, expectation))
+    # Several agents call no tools: the walk over the data flow would find nothing.
     if is_of_several(transcript):
         return *unseen, *clues_of_several(transcript)
     parted = _parted(run, transcript, stored) if stored is not None else None
@@ -121,6 +122,7 @@ def clues_in(
 def suspects_of(clues: Iterable[Clue]) -> tuple[Suspect, ...]:
     """The steps that clues point to, the one with the strongest clue first."""
     by_step: dict[int, list[Clue]] = {}
+    # The strongest clue of all comes first, and so does its step.
     for clue in sorted(clues, key=lambda clue: clue.rank):
         step_clues = by_step.setdefault(clue.step, [])
         # The final answer is a clue of every failed text: it says nothing beside another one.
@@ -203,6 +205,7 @@ def _stored(store: Store, row: RunRow) -> Repetitions:
         for repetition in repetitions(store, row, everywhere=True, most=BESIDE)
         if repetition.status in _ENDED and is_same_test(repetition, row)
     ]
+    # Of very many repetitions only the newest are read, and this may be an old one.
     if row.id not in {repetition.id for repetition in rows}:
         rows.append(row)
     programs = Programs(store, rows)
@@ -233,6 +236,7 @@ _ENDED = ("passed", "failed", "error")
 
 def _called_good(labels: Sequence[Label], results: Sequence[CriterionResult]) -> bool:
     failed = {result.criterion for result in results if result.outcome == "failed"}
+    # A person may change their mind: of each the last word counts.
     last: dict[tuple[str, str], Label] = {}
     for label in labels:
         if not label.unknown:
@@ -302,6 +306,7 @@ def _parted(run: str, transcript: Transcript, stored: Repetitions) -> Clue | Non
     """The step where the run left those that pass: the branch that it took there passes less often than the others."""
     parting = stored.parting
     branch = parting.branch_of(run) if parting is not None else None
+    # A branch that passes as often as all of them tells nothing of why this run failed.
     if parting is None or branch is None or rate_of(branch) >= rate_of(parting.node):
         return None
     path = _placed_path(run, transcript, stored)
