@@ -126,6 +126,7 @@ def group_failures(store: Store, scope: Scope) -> Causes:
     gone = {signature: alike for signature, alike in before.items() if signature not in by_cause}
     facts = store.read(lambda c: _Facts.read(c, scope, failures))
     facts.since = store.read(lambda c: _since(c, [*by_cause, *gone]))
+    # Only for these it matters whether their tests ran before: one query less where all is known.
     unknown = by_cause.keys() - before.keys()
     ran = store.read(lambda c: stored.tests_of(c, scope.before)) if unknown and scope.before else set()
     failed = len({failure.run for failure in now})
@@ -335,11 +336,8 @@ def _compared(
         return [run for runs_of_test in stored.runs_of_tests(c, newest).values() for run in runs_of_test]
 
     previous = store.read(earlier)
-    compared_with = (
-        "the baseline" if before and not previous else "the execution before" if previous and not before else ""
-    )
-    if before and previous:
-        compared_with = "the baseline, or the execution before"
+    sides = (("the baseline", before), ("the execution before", previous))
+    compared_with = ", or ".join(words for words, of_side in sides if of_side)
     return Scope(tuple(runs), tuple(sorted([*before, *previous])), words, compared_with, execution_id)
 
 

@@ -179,6 +179,7 @@ def compare_runs(
 
 def _changed_files(store: Store, a: Side, b: Side) -> tuple[FileChange, ...]:
     """The files of the agents' projects that differ between two executions, as far as that is known."""
+    # Of several executions on a side it is not known whose files a test ran with.
     if a.executions == b.executions or not len(a.executions) == len(b.executions) == 1:
         return ()
     programs = store.programs_of((*a.executions, *b.executions))
@@ -225,6 +226,7 @@ def _by_case(runs: Iterable[ComparedRun], by_variation: bool, renamed: Mapping[s
         key = (renamed.get(run.suite_key, run.suite_key), run.test_id, variation, run.row_case)
         by_case.setdefault(key, []).append(run)
     for listed in by_case.values():
+        # In one order on both sides, so that repetitions are paired with their like.
         listed.sort(key=lambda run: (run.variation, run.repetition, run.rowid))
     return by_case
 
@@ -296,6 +298,7 @@ def _first_pairs(cases: Iterable[Case], sides: tuple[RunLists, RunLists]) -> lis
 def tally(runs: Sequence[ComparedRun]) -> Tally:
     """The figures of some runs."""
     decided = [run for run in runs if run.status in DECIDED]
+    # An answer from the history took what it took another time.
     paid = [run for run in runs if not run.cached]
     return Tally(
         runs=len(runs),

@@ -33,9 +33,7 @@ def difference_interval(differences: Sequence[float], *, seed: int = 0) -> Inter
     middle, error = _added(differences)
     half = student_t_quantile(0.975, n - 1) * error
     observed = math.fsum(differences) / n
-    drawn = None
-    if n < _MANY:
-        drawn = paired_bootstrap(differences, seed=seed)
+    drawn = paired_bootstrap(differences, seed=seed) if n < _MANY else None
     low, high = drawn or (observed, observed)
     return max(-1.0, min(low, middle - half)), min(1.0, max(high, middle + half))
 

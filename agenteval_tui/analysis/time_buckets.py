@@ -41,6 +41,7 @@ def bins_between(since_ms: int, until_ms: int, by: By) -> list[Bin]:
     """
     if until_ms <= since_ms:
         return []
+    # The first piece is cut: it begins where the window does.
     edges = [since_ms]
     edge = _next(since_ms, by)
     while edge < until_ms:
@@ -57,6 +58,7 @@ def _next(at_ms: int, by: By) -> int:
     moment = datetime.fromtimestamp(at_ms / 1000)
     if by == "hour":
         into = (moment.minute * 60 + moment.second) * 1000 + moment.microsecond // 1000
+        # Hours are of one length, also where the clock is set; days are not, and are looked up.
         return at_ms - into + HOUR_MS
     days = 1 if by == "day" else 7 - moment.weekday()
     return midnight_ms(moment.date() + timedelta(days=days))
@@ -77,6 +79,7 @@ def window_ms(text: str) -> int | None:
         number = float(folded[:-1])
     except ValueError:
         number = 0.0
+    # Beyond 300 years a date can't be reckoned with; `nan` is not within these limits, either.
     if unit is None or not 0 < number * unit < 1e13:
         raise AgentevalError(f"{text!r} is not a time window", fix="write 24h, 7d, 4w, 90m, or all")
     return round(number * unit)
