@@ -7,6 +7,7 @@ main thread. Statements come in three sizes, so that SQLite compiles each once.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -40,6 +41,13 @@ def look_up(connection: sqlite3.Connection, statement: str, keys: Sequence[Any])
     for chunk in _chunks(keys):
         rows += connection.execute(statement.replace("{keys}", f"({_marks(len(chunk))})"), chunk).fetchall()
     return rows
+
+
+def rows_among(connection: sqlite3.Connection, statement: str, keys: Iterable[Any]) -> list[Any]:
+    """The same with one statement, however many keys there are: for queries that sort or group what they find. It has
+    `{keys}` anywhere, and no other value."""
+    among = statement.replace("{keys}", "(SELECT value FROM json_each(?))")
+    return connection.execute(among, (json.dumps(list(keys)),)).fetchall()
 
 
 def _chunks(items: Sequence[_T]) -> Iterator[Sequence[_T]]:

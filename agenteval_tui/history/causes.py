@@ -20,7 +20,7 @@ from agenteval_tui.core.outcomes import COMPLETED
 from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.causes import UNEXPLAINED, agent_cause, deciding_line, signatures
 from agenteval_tui.history.blobs import unpack_results, unpack_transcript
-from agenteval_tui.history.bulk_sql import write_rows
+from agenteval_tui.history.bulk_sql import rows_among, write_rows
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
@@ -195,10 +195,7 @@ def runs_where(connection: sqlite3.Connection, condition: str, values: Sequence[
 
 def tests_of(connection: sqlite3.Connection, runs: Sequence[int]) -> set[int]:
     """The row numbers of the tests that these runs (row numbers) are of."""
-    rows = connection.execute(
-        "SELECT DISTINCT test FROM runs WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(runs)),)
-    )
-    return {row[0] for row in rows}
+    return {row[0] for row in rows_among(connection, "SELECT DISTINCT test FROM runs WHERE id IN {keys}", runs)}
 
 
 def tests_where(connection: sqlite3.Connection, suite_keys: Sequence[str], test_ids: Sequence[str]) -> list[int]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from agenteval_tui.core.storable import storable
-from agenteval_tui.history.bulk_sql import batches
+from agenteval_tui.history.bulk_sql import batches, rows_among
 from agenteval_tui.history.records import tokens_in_all
 from agenteval_tui.suites.row_keys import row_case
 
@@ -132,23 +132,20 @@ def compared_runs(connection: sqlite3.Connection, run_ids: Sequence[str]) -> lis
     """These runs, in the order given; those that are gone are left out."""
     by_id: dict[str, ComparedRun] = {}
     for chunk in batches(run_ids, _CHUNK):
-        rows = connection.execute(
-            f"{_SELECT} WHERE r.uid IN (SELECT value FROM json_each(?))",
-            (json.dumps([storable(run_id) for run_id in chunk]),),
-        )
-        by_id.update((row[1], _run(row)) for row in rows.fetchall())
+        rows = rows_among(connection, f"{_SELECT} WHERE r.uid IN {{keys}}", map(storable, chunk))
+        by_id.update((row[1], _run(row)) for row in rows)
     return [by_id[run_id] for run_id in run_ids if run_id in by_id]
 
 
 def criteria_of(connection: sqlite3.Connection, rowids: Sequence[int]) -> Iterator[ComparedCriterion]:
     """What the criteria said of these runs, run by run, in the order of each run's criteria."""
     for chunk in batches(rowids, _CHUNK):
-        rows = connection.execute(
+        rows = rows_among(
+            connection,
             "SELECT o.run, coalesce(c.hash, ''), o.name, o.outcome, o.score FROM criterion_results o"
-            " LEFT JOIN criteria c ON c.id = o.criterion WHERE o.run IN (SELECT value FROM json_each(?))"
-            " ORDER BY o.run, o.position",
-            (json.dumps(list(chunk)),),
-        ).fetchall()
+            " LEFT JOIN criteria c ON c.id = o.criterion WHERE o.run IN {keys} ORDER BY o.run, o.position",
+            chunk,
+        )
         yield from map(ComparedCriterion._make, rows)
 
 
@@ -156,10 +153,8 @@ def variables_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[i
     """By plan: the variables of its runs."""
     by_plan: dict[int, dict[str, object]] = {}
     for chunk in batches(plans, _CHUNK):
-        rows = connection.execute(
-            "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk)),)
-        )
-        by_plan.update((number, json.loads(text)) for number, text in rows.fetchall())
+        rows = rows_among(connection, "SELECT id, variables FROM plans WHERE id IN {keys}", chunk)
+        by_plan.update((number, json.loads(text)) for number, text in rows)
     return by_plan
 
 
@@ -167,11 +162,8 @@ def questions_of(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[i
     """By plan: the beginning of its prompt, and its variables as JSON."""
     by_plan: dict[int, tuple[str, str]] = {}
     for chunk in batches(plans, _CHUNK):
-        rows = connection.execute(
-            "SELECT id, prompt_head, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(chunk)),),
-        )
-        by_plan.update((number, (prompt, variables)) for number, prompt, variables in rows.fetchall())
+        rows = rows_among(connection, "SELECT id, prompt_head, variables FROM plans WHERE id IN {keys}", chunk)
+        by_plan.update((number, (prompt, variables)) for number, prompt, variables in rows)
     return by_plan
 
 

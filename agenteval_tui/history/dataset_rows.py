@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any
 
 from agenteval_tui.core.storable import storable
-from agenteval_tui.history.bulk_sql import look_up, write_rows
+from agenteval_tui.history.bulk_sql import look_up, rows_among, write_rows
 from agenteval_tui.history.records import PlannedRun
 from agenteval_tui.suites.row_keys import ID_COLUMN, content_key, id_in, id_key, number_of, numbered
 
@@ -166,9 +166,7 @@ def key_runs(connection: sqlite3.Connection) -> None:
 
 def _variables(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, dict[str, Any]]:
     by_plan: dict[int, dict[str, Any]] = {}
-    for number, text in connection.execute(
-        "SELECT id, variables FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
-    ):
+    for number, text in rows_among(connection, "SELECT id, variables FROM plans WHERE id IN {keys}", plans):
         try:
             value = json.loads(text)
         except ValueError:  # broken bytes

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from agenteval_tui.core.storable import storable
 from agenteval_tui.history.blobs import json_text
+from agenteval_tui.history.bulk_sql import rows_among
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.task_specs import PackedTask, pack, store_packed, unpack
 from agenteval_tui.history.writer import Operation, Totals
@@ -51,9 +52,10 @@ class KeepPrograms(Operation):
 
 def programs_of(connection: sqlite3.Connection, execution_ids: Iterable[str]) -> dict[str, Mapping[str, str]]:
     """By execution, then by agent: the hash of the state of the agent's project. What is not known is left out."""
-    rows = connection.execute(
-        "SELECT uid, programs FROM executions WHERE programs != '{}' AND uid IN (SELECT value FROM json_each(?))",
-        (json_text([storable(execution_id) for execution_id in execution_ids]),),
+    rows = rows_among(
+        connection,
+        "SELECT uid, programs FROM executions WHERE programs != '{}' AND uid IN {keys}",
+        map(storable, execution_ids),
     )
     return {execution_id: json.loads(programs) for execution_id, programs in rows}
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.storable import storable
 from agenteval_tui.history.blobs import json_text, search_document, unpack_results, unpack_transcript
+from agenteval_tui.history.bulk_sql import rows_among
 from agenteval_tui.history.dataset_rows import key_runs
 from agenteval_tui.history.recordings import ASKED, FORK, mark_all_superseded
 from agenteval_tui.history.run_writes import TOTAL_OF, planned_prompt, tool_call_rows
@@ -151,10 +152,7 @@ def lost_examples(connection: sqlite3.Connection) -> dict[int, str]:
         examples = context.get("examples") if isinstance(context, dict) else None
         if not isinstance(examples, list) or not examples:
             continue
-        there = connection.execute(
-            "SELECT uid FROM runs WHERE uid IN (SELECT value FROM json_each(?))", (json.dumps(examples),)
-        )
-        ids = {row[0] for row in there}
+        ids = {row[0] for row in rows_among(connection, "SELECT uid FROM runs WHERE uid IN {keys}", examples)}
         remaining = [example for example in examples if example in ids]
         if len(remaining) < len(examples):
             contexts[number] = json_text({**context, "examples": remaining})

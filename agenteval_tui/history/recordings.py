@@ -17,6 +17,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 
 from agenteval_tui.core.storable import storable
+from agenteval_tui.history.bulk_sql import rows_among
 
 FORK = 2
 """`superseded` of a run that continues another run; 1: a newer grading replaces the run, 0: the run counts."""
@@ -60,8 +61,5 @@ def mark_all_superseded(connection: sqlite3.Connection) -> None:
 
 def recordings_of(connection: sqlite3.Connection, run_ids: Sequence[str]) -> dict[str, str]:
     """By run id: the id of the run that was recorded, its own for one that was not graded again."""
-    rows = connection.execute(
-        "SELECT uid, iif(recording = '', uid, recording) FROM runs WHERE uid IN (SELECT value FROM json_each(?))",
-        (json.dumps([storable(run_id) for run_id in run_ids]),),
-    )
-    return dict(rows.fetchall())
+    recorded = "SELECT uid, iif(recording = '', uid, recording) FROM runs WHERE uid IN {keys}"
+    return dict(rows_among(connection, recorded, map(storable, run_ids)))

@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.core.storable import storable
+from agenteval_tui.history.bulk_sql import rows_among
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.scope import runs_in
 from agenteval_tui.history.search import described_executions
@@ -294,9 +295,17 @@ def tallies_of(
 
 def picked_runs(connection: sqlite3.Connection, picked: SelectedRuns) -> list[int]:
     """The row numbers of the picked runs, newest first."""
+    return _newest_that(connection, picked, "1", [])
+
+
+def _newest_that(
+    connection: sqlite3.Connection, picked: SelectedRuns, condition: str, of_condition: Sequence[Any]
+) -> list[int]:
+    """The row numbers of the picked runs that meet a condition with these values for its `?`, newest first."""
     numbers: list[int] = []
     for source, _, values in _arms(connection, picked):
-        numbers += [row[0] for row in connection.execute(f"SELECT r.id FROM {source}", values)]
+        rows = connection.execute(f"SELECT r.id FROM {source} AND {condition}", [*values, *of_condition])
+        numbers += [row[0] for row in rows]
     return sorted(numbers, reverse=True)
 
 
@@ -329,10 +338,8 @@ def executions_in(connection: sqlite3.Connection, picked: SelectedRuns) -> list[
 
 def tags_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, tuple[str, ...]]:
     """The tags of these plans (row numbers)."""
-    rows = connection.execute(
-        "SELECT id, tags FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
-    )
-    return {number: tuple(json.loads(text)) for number, text in rows.fetchall()}
+    rows = rows_among(connection, "SELECT id, tags FROM plans WHERE id IN {keys}", plans)
+    return {number: tuple(json.loads(text)) for number, text in rows}
 
 
 def feedback_scores(connection: sqlite3.Connection, picked: SelectedRuns) -> list[tuple[str, int, str, float]]:
@@ -402,12 +409,7 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
                 good, bad, before_ms = parts[key].get((agent, version, criterion, execution), (0, 0, 0))
                 ends = (good + n * (end == 0), bad + n * (end == 1), max(before_ms, last or 0))
                 parts[key][agent, version, criterion, execution] = ends
-    hashes = dict(
-        connection.execute(
-            "SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(sorted({figures[0] for figures in by_criterion.values()})),),
-        ).fetchall()
-    )
+    hashes = _criterion_hashes(connection, {figures[0] for figures in by_criterion.values()})
     counted = []
     for key, (criterion, passed, failed, errors, review) in sorted(by_criterion.items()):
         by_agent = tuple((*which, *ends) for which, ends in sorted(parts[key].items()))
@@ -425,6 +427,10 @@ def verdicts(connection: sqlite3.Connection, picked: SelectedRuns) -> list[Verdi
     return counted
 
 
+def _criterion_hashes(connection: sqlite3.Connection, criteria: Iterable[int]) -> dict[int, str]:
+    return dict(rows_among(connection, "SELECT id, hash FROM criteria WHERE id IN {keys}", criteria))
+
+
 def settings_seen(connection: sqlite3.Connection, picked: SelectedRuns) -> dict[str, int]:
     """By setting (as in the grouping of that name): when its last run started."""
     last_ms: dict[str, int] = {}
@@ -439,19 +445,13 @@ def settings_seen(connection: sqlite3.Connection, picked: SelectedRuns) -> dict[
 
 def criteria_of_plans(connection: sqlite3.Connection, plans: Sequence[int]) -> dict[int, str]:
     """By plan: the versions of its criteria, as a text that is the same for the same ones."""
-    rows = connection.execute(
-        "SELECT id, criteria FROM plans WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(list(plans)),)
-    )
-    return dict(rows.fetchall())
+    return dict(rows_among(connection, "SELECT id, criteria FROM plans WHERE id IN {keys}", plans))
 
 
 def rows_known(connection: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, tuple[str, int]]:
     """By number: what these rows of datasets are (`suites.row_keys`), and where each stood last."""
-    rows = connection.execute(
-        "SELECT id, key, place FROM dataset_rows WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(list(numbers)),),
-    )
-    return {number: (key, place) for number, key, place in rows.fetchall()}
+    rows = rows_among(connection, "SELECT id, key, place FROM dataset_rows WHERE id IN {keys}", numbers)
+    return {number: (key, place) for number, key, place in rows}
 
 
 def row_number(connection: sqlite3.Connection, test: int, key: str) -> int:
@@ -464,24 +464,13 @@ def row_number(connection: sqlite3.Connection, test: int, key: str) -> int:
 
 def rows_of_runs(connection: sqlite3.Connection, runs: Sequence[int]) -> dict[int, int]:
     """The numbers of the rows of these runs (row numbers), 0 without a dataset."""
-    return dict(
-        connection.execute(
-            "SELECT id, coalesce(dataset_row, 0) FROM runs WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(runs)),),
-        ).fetchall()
-    )
+    return dict(rows_among(connection, "SELECT id, coalesce(dataset_row, 0) FROM runs WHERE id IN {keys}", runs))
 
 
 def runs_of(connection: sqlite3.Connection, picked: SelectedRuns, variation: str, row: int, most: int) -> list[int]:
     """The row numbers of the newest of the picked runs of one variation and row."""
-    numbers: list[int] = []
-    for source, _, values in _arms(connection, picked):
-        rows = connection.execute(
-            f"SELECT r.id FROM {source} AND r.variation = ? AND coalesce(r.dataset_row, 0) = ?",
-            [*values, variation, row],
-        )
-        numbers += [result[0] for result in rows.fetchall()]
-    return sorted(numbers, reverse=True)[:most]
+    condition = "r.variation = ? AND coalesce(r.dataset_row, 0) = ?"
+    return _newest_that(connection, picked, condition, [variation, row])[:most]
 
 
 def runs_to_judge_again(
@@ -495,13 +484,8 @@ def runs_to_judge_again(
         " (SELECT 1 FROM json_each(?) h"
         " WHERE json_extract(h.value, '$[0]') = r.test AND json_extract(h.value, '$[1]') = o.name)"
     )
-    numbers: list[int] = []
-    for source, _, values in _arms(connection, picked):
-        rows = connection.execute(
-            f"SELECT r.id FROM {source} AND (r.status != 'passed' OR NOT EXISTS ({other}))", [*values, names]
-        )
-        numbers += [row[0] for row in rows]
-    return sorted(numbers, reverse=True)[:most]
+    condition = f"(r.status != 'passed' OR NOT EXISTS ({other}))"
+    return _newest_that(connection, picked, condition, [names])[:most]
 
 
 def newest_runs(connection: sqlite3.Connection, picked: SelectedRuns, most: int) -> tuple[int, bool]:
@@ -618,10 +602,7 @@ def versions_used(connection: sqlite3.Connection, picked: SelectedRuns) -> list[
             values,
         )
         uses += rows.fetchall()
-    numbers = json.dumps(sorted({use[2] for use in uses}))
-    hashes = dict(
-        connection.execute("SELECT id, hash FROM criteria WHERE id IN (SELECT value FROM json_each(?))", (numbers,))
-    )
+    hashes = _criterion_hashes(connection, {use[2] for use in uses})
     return [
         VersionUse(test, name, hashes[criterion], execution, first)
         for test, name, criterion, execution, first in uses
@@ -674,12 +655,8 @@ def causes(connection: sqlite3.Connection, picked: SelectedRuns) -> list[CauseCo
             counts[0] += runs
             counts[1].add(test)
             counts[2] = max(counts[2], last)
-    newest = dict(
-        connection.execute(
-            "SELECT id, uid FROM runs WHERE id IN (SELECT value FROM json_each(?))",
-            (json.dumps([counts[2] for counts in by_cause.values()]),),
-        ).fetchall()
-    )
+    last_runs = [counts[2] for counts in by_cause.values()]
+    newest = dict(rows_among(connection, "SELECT id, uid FROM runs WHERE id IN {keys}", last_runs))
     counted = [
         CauseCount(*key, runs, len(tests), newest.get(last, "")) for key, (runs, tests, last) in by_cause.items()
     ]
