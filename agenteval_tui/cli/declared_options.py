@@ -64,6 +64,10 @@ def declared(kind: type[Options], name: str, *flags: str, **more: Any) -> Callab
     return click.option(*(flags or (f"--{name.replace('_', '-')}",)), name, **parameters | more)
 
 
+who_option = click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
+"""`--who`, as `who`."""
+
+
 def selected_tests(description: str = "Only this test; may be repeated.") -> Callable[[F], F]:
     """`--test ID`, as `tests`."""
     return click.option(

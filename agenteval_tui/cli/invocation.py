@@ -182,6 +182,10 @@ common_options = option_group(
 """`--quiet`, `--verbose`, `--debug` and `--db`, before the verb and behind it."""
 
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+"""`--json`, as `as_json`."""
+
+
 def all_projects(*names: str) -> Callable[[F], F]:
     """`--all-projects`, and `names` for the same: of every project, not only of that of the current folder."""
     return click.option(

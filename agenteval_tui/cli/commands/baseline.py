@@ -6,7 +6,7 @@ import click
 
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import selected_tests
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.core.did_you_mean import did_you_mean
@@ -44,7 +44,7 @@ def command(context: click.Context, as_json: bool) -> int:
 
 
 @command.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -10,7 +10,14 @@ from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, 
 from agenteval_tui.analysis.triage import statuses
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import selected_tests
-from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
+from agenteval_tui.cli.invocation import (
+    Invocation,
+    all_projects,
+    allow_one_of,
+    common_options,
+    json_option,
+    pass_invocation,
+)
 from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.causes import causes_document
@@ -27,7 +34,7 @@ from agenteval_tui.views.markdown import markdown
 )
 @selected_tests("Only this test.")
 @click.option("--all", "everything", is_flag=True, help="All runs in the history.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown.")
 @all_projects()
 @common_options

@@ -10,7 +10,14 @@ from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, Te
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import selected_agents
-from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
+from agenteval_tui.cli.invocation import (
+    Invocation,
+    all_projects,
+    allow_one_of,
+    common_options,
+    json_option,
+    pass_invocation,
+)
 from agenteval_tui.formats.documents.comparison import comparison_document
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.references import References
@@ -36,7 +43,7 @@ MOST = 100
 )
 @click.option("--all", "everything", is_flag=True, help="Show unchanged tests too.")
 @click.option("--quick", is_flag=True, help="Do not look for the cause of each change; read no transcripts.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.option("--md", "as_markdown", is_flag=True, help="Print Markdown, to paste into a review.")
 @all_projects()
 @common_options

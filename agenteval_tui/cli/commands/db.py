@@ -14,7 +14,7 @@ import click
 from agenteval_tui.analysis.labels import resolve_review
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import FiniteNumber
-from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.prompts import can_ask, confirm
 from agenteval_tui.cli.standard_input import read_standard_input
@@ -67,7 +67,7 @@ _ROUNDED_BELOW = 100_000
     help=f"How long the query may take (default {SECONDS:g}).",
 )
 @click.option("--views", "list_views", is_flag=True, help="List the views with their columns.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @common_options
 @pass_invocation
@@ -172,7 +172,7 @@ class _Parts(click.Group):
 
 
 @click.group("db", cls=_Parts, invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @common_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> int:
@@ -276,7 +276,7 @@ def _print(out: Output, state: HistoryHealth, options: str) -> None:
     is_flag=True,
     help="Repair totals, the search index and dangling rows.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @common_options
 @pass_invocation
 def check_command(invocation: Invocation, deep: bool, fixing: bool, as_json: bool) -> int:

@@ -13,7 +13,7 @@ from typing import Literal
 import click
 
 from agenteval_tui.cli.commands.agents import check_all, configured_beside
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output, Style
 from agenteval_tui.cli.verbs import VERBS, own_verbs
 from agenteval_tui.core import directories, entry_points, installed_packages
@@ -62,7 +62,7 @@ _BY_MOUSE = "select text with the mouse (in most terminals with shift held), and
 
 @click.command("doctor")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @common_options
 @pass_invocation
 def command(invocation: Invocation, paths: tuple[Path, ...], as_json: bool) -> int:

@@ -10,7 +10,7 @@ from agenteval_tui.analysis.time_buckets import window_ms
 from agenteval_tui.analysis.trends import TrendQuery
 from agenteval_tui.analysis.variance import ledger
 from agenteval_tui.cli.declared_options import Until, selected_agents, selected_tags, selected_tests
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.formats.documents.flaky import flaky_document
@@ -30,7 +30,7 @@ from agenteval_tui.views.flaky import flaky_view, reason_text, suggestions_view
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
 @click.option("--quarantine", is_flag=True, help="Quarantine the suggested tests and criteria.")
 @click.option("--until", "until_ms", type=Until(), help="With --quarantine: until when (default: 14d).")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects()
 @common_options
 @pass_invocation

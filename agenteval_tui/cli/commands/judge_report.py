@@ -19,7 +19,7 @@ from agenteval_tui.analysis.agreement import (
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output, outcome_sign
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.display import one_line
@@ -60,7 +60,7 @@ _DIFFER = 5
     "--judge", metavar="A", help="With --reask: this agent as the judge.", shell_complete=completed_values.agents
 )
 @click.option("--trust", is_flag=True, help="With --reask: let programs and functions in the suite's folder run.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -8,7 +8,7 @@ from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.labels import LabelSaved, give_label, remove_label
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.declared_options import FiniteNumber
+from agenteval_tui.cli.declared_options import FiniteNumber, who_option
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.errors import AgentevalError
@@ -38,7 +38,7 @@ class _Says(click.Choice):  # type: ignore[type-arg]  # before click 8.2 it take
 @click.option("--key", default="", metavar="KEY", help="Give feedback under this key, with a score from 0 to 1.")
 @click.option("--score", type=FiniteNumber(0, 1), metavar="N", help="The score of --key, from 0 (bad) to 1 (good).")
 @click.option("--comment", "--note", default="", help="Why, in a few words.")
-@click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
+@who_option
 @click.option("--remove", is_flag=True, help="Remove your last label, or with --who another person's.")
 @all_projects("--all")
 @common_options

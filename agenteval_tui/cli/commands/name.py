@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.formats.documents.listings import listed_execution
 from agenteval_tui.history.execution_names import DescribeExecution, meta_of
 from agenteval_tui.views.execution import name_text, note_text, title_text
@@ -19,7 +19,7 @@ from agenteval_tui.views.model import paragraphs
 @click.option(
     "--meta", multiple=True, metavar="KEY=VALUE", help="Set metadata; `KEY=` removes the key. May be repeated."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -8,7 +8,7 @@ import click
 
 from agenteval_tui.agents.price_update import update_prices
 from agenteval_tui.agents.prices import KnownPrice, Price, Prices
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, common_options, json_option, pass_invocation
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
@@ -27,7 +27,7 @@ _HEAD = ("model", "input", "output", "cached", "cache write", "for 1 h", "from")
 
 
 @click.group("prices", invoke_without_command=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @common_options
 @click.pass_context
 def command(context: click.Context, as_json: bool) -> int:
@@ -45,7 +45,7 @@ def command(context: click.Context, as_json: bool) -> int:
 
 @command.command("show")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @common_options
 @pass_invocation
 def show(invocation: Invocation, models: tuple[str, ...], as_json: bool) -> int:
@@ -63,7 +63,7 @@ def show(invocation: Invocation, models: tuple[str, ...], as_json: bool) -> int:
 @command.command("update")
 @click.argument("source")
 @click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @common_options
 @pass_invocation
 def update(invocation: Invocation, source: str, dry_run: bool, as_json: bool) -> int:

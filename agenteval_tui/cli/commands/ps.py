@@ -8,7 +8,7 @@ import click
 
 from agenteval_tui.agents.process.process_tree import Footprint, footprint
 from agenteval_tui.cli.attach_client import views_of
-from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.cli.run_progress import progress_figures
 from agenteval_tui.core import directories
@@ -28,7 +28,7 @@ _SHOWN_MS = 86_400_000  # so long one whose process died is listed
 
 
 @click.command("ps")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @common_options
 @pass_invocation
 def command(invocation: Invocation, as_json: bool) -> int:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.declared_options import Until
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.declared_options import Until, who_option
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -26,7 +26,7 @@ from agenteval_tui.views.quarantine import begun_text, ended_text, listed_view
 
 @click.group("quarantine", invoke_without_command=True)
 @click.option("--all", "everything", is_flag=True, help="Include those that have ended.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects()
 @common_options
 @click.pass_context
@@ -47,7 +47,7 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 @click.option("--criterion", default="", metavar="NAME", help="Only this criterion of the test.")
 @click.option("--until", "until_ms", type=Until(), help="Until when: 14d (the default), 2w, or a day (2026-12-24).")
 @click.option("--reason", "--note", default="", help="Why, in a few words.")
-@click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
+@who_option
 @common_options
 @pass_invocation
 def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None, reason: str, who: str) -> int:
@@ -86,7 +86,7 @@ def end(invocation: Invocation, test: str, criterion: str) -> int:
 
 @command.command("list")
 @click.option("--all", "everything", is_flag=True, help="Include those that have ended.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects()
 @common_options
 @pass_invocation

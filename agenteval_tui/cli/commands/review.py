@@ -6,7 +6,7 @@ import click
 
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.core.document import extended
 from agenteval_tui.formats.documents.listings import Review, WaitingReview
 from agenteval_tui.views.review import waiting_view
@@ -23,7 +23,7 @@ from agenteval_tui.views.review import waiting_view
 @click.option("--disagreements", is_flag=True, help="Include results that differ from their label.")
 @click.option("--sample", type=click.IntRange(1, 10_000), metavar="N", help="Include N random runs without a label.")
 @click.option("--seed", type=int, metavar="N", default=0, help="The seed of the sample.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation

@@ -15,7 +15,14 @@ from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
+from agenteval_tui.cli.invocation import (
+    Invocation,
+    all_projects,
+    allow_one_of,
+    common_options,
+    json_option,
+    pass_invocation,
+)
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.directories import db_option
 from agenteval_tui.core.display import one_line
@@ -75,7 +82,7 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
     "before, with its texts.",
     shell_complete=completed_values.runs,
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation

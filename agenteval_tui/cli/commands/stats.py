@@ -10,7 +10,14 @@ from agenteval_tui.analysis.costs import Costs, costs_of
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.umbraco_metrics import umbraco_figures
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
+from agenteval_tui.cli.invocation import (
+    Invocation,
+    all_projects,
+    allow_one_of,
+    common_options,
+    json_option,
+    pass_invocation,
+)
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents.stats import ab_document, costs_document, stats_document
 from agenteval_tui.views.ab import ab_view
@@ -29,7 +36,7 @@ _MOST_K, _MOST_K_NARROW = 6, 3
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
 @click.option("--costs", is_flag=True, help="Show tokens and cost by test, agent and criterion.")
 @click.option("--ab", is_flag=True, help="For a run with --ab: show both sides, their difference and what it proves.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation

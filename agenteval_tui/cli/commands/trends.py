@@ -13,7 +13,14 @@ from agenteval_tui.analysis.trend_scores import extras
 from agenteval_tui.analysis.trends import MEASURES, TrendQuery, trend
 from agenteval_tui.cli.declared_options import selected_agents, selected_tags, selected_tests
 from agenteval_tui.cli.exit_codes import read_rate
-from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
+from agenteval_tui.cli.invocation import (
+    Invocation,
+    all_projects,
+    allow_one_of,
+    common_options,
+    json_option,
+    pass_invocation,
+)
 from agenteval_tui.cli.named_tests import paths_and_tests
 from agenteval_tui.core.errors import INFRASTRUCTURE
 from agenteval_tui.core.ids import now_ms
@@ -57,7 +64,7 @@ _ROOM_FOR_SCALE = 115  # columns of a terminal
 @click.option(
     "--regrade", is_flag=True, help="Grade the stored runs with today's criteria; no agent and no judge is asked."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV: one line per period and group.")
 @all_projects("--all")
 @common_options

@@ -17,8 +17,8 @@ from agenteval_tui.analysis.causes import (
 )
 from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
 from agenteval_tui.cli import completed_values
-from agenteval_tui.cli.declared_options import Until
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.declared_options import Until, who_option
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
@@ -43,7 +43,7 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
 @click.argument("decision", metavar="[DECISION]", required=False, type=click.Choice(_CHOICES))
 @click.option("--note", default="", help="Why, in a few words.")
 @click.option("--until", "until_ms", type=Until(), help="When to reopen it: 14d, 2w, or a day (2026-12-24).")
-@click.option("--who", default="", help="Your name (default: AGENTEVAL_WHO, else your account).")
+@who_option
 @click.option(
     "--execution",
     metavar="REF",
@@ -51,7 +51,7 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
     shell_complete=completed_values.executions,
 )
 @click.option("--passed", is_flag=True, help="With label: its runs were right, and the criterion is wrong.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation

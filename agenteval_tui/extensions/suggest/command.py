@@ -8,7 +8,7 @@ import click
 
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.declared_options import declared
-from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
+from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.extensions.suggest.document import suggested_document
 from agenteval_tui.extensions.suggest.search import SuggestOptions, check, suggest
 from agenteval_tui.extensions.suggest.stored_examples import TestExamples, examples_of_execution, examples_of_test
@@ -28,7 +28,7 @@ from agenteval_tui.history.references import References
 @click.option("--good", multiple=True, metavar="RUN", help="Count this run as good, without storing a label.")
 @click.option("--bad", multiple=True, metavar="RUN", help="Count this run as bad, without storing a label.")
 @declared(SuggestOptions, "most")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@json_option
 @all_projects("--all")
 @common_options
 @pass_invocation
