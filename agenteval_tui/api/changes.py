@@ -117,4 +117,5 @@ async def _check(
     try:
         return await check.run(runs, (), options)
     finally:
+        # Shielded, as Ctrl+C cancels this: what the check has started must end all the same.
         await asyncio.shield(check.close())

@@ -59,6 +59,7 @@ def compare(a: str | Execution = "", b: str | Execution = "last", *, db: File | 
     Tests are compared with themselves, row by row and repetition by repetition; no agent and no judge is asked. Raises
     `AgentevalError` when they have no test in common.
     """
+    # Executions know their history; `db` is for those that are only named.
     first = next((execution.db for execution in (a, b) if isinstance(execution, Execution)), None)
     path = first if first is not None else directories.history_file(db)
     with Store.open_to_look(path) as store:

@@ -124,6 +124,7 @@ def fork(
     agent that can't continue a conversation.
     """
     path = run.db if isinstance(run, Run) else directories.history_file(db)
+    # What is None is no change; an empty text is one: the tool returned nothing.
     changes = {
         "tool_result": tool_result,
         "tool_error": tool_error,

@@ -15,7 +15,7 @@ from agenteval_tui.agents.process import python_answers, python_pieces
 from agenteval_tui.agents.process.protocol import EventError, EventReader
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.analysis.judge_repeatability import respondents_for
-from agenteval_tui.api.shown import Shown, line, outcome_cell, score_cell, table
+from agenteval_tui.api.shown import Shown, criteria_table, line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.transcript_to_grade import transcript_to_grade
 from agenteval_tui.grading.explain import explain
@@ -78,11 +78,7 @@ class Grade(Shown, Struct, frozen=True, eq=False):
 
     def view(self) -> View:
         """What each criterion said."""
-        rows = [
-            (outcome_cell(str(criterion.outcome)), criterion.criterion, score_cell(criterion.score))
-            for criterion in self.criteria
-        ]
-        return (line(text((self.status, "bold"))), table(("outcome", "criterion", "score#"), rows))
+        return (line(text((self.status, "bold"))), criteria_table(self.criteria))
 
 
 @allowed_once_by("trust=True")
@@ -146,6 +142,7 @@ def transcript_of(what: Any) -> Transcript:
             return transcript_to_grade(json.loads(json.dumps(what)))
         except TypeError:
             pass  # objects of a framework in it
+    # By the events of a run in a process, so that every framework that can be run can be graded as well.
     recorder = Recorder(())
     for event in _events(what):
         recorder.apply(event)
@@ -180,6 +177,7 @@ def _asked(
     # Without a word of the caller nobody is asked, since that may cost money; and an error is one whatever they say.
     if (judge is None and not trust) or transcript.error is not None:
         return None
+    # "": there is no suite, so the judge is one of the user's own agents.
     respondents = respondents_for([""], judge)
     permission = check_asking(respondents, [("", spec) for spec in specs], trusted=trust)
 

@@ -69,6 +69,7 @@ def make_test(
     """
     references = [runs] if isinstance(runs, str | Run) else list(runs)
     first = next(iter(references), "")
+    # Runs that are objects know their history: that of the first one is read.
     with Store.open_to_look(first.db if isinstance(first, Run) else directories.history_file(db)) as store:
         find = References(store, projects_open())
         good = analysis.stored_runs(

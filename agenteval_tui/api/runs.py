@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
@@ -17,7 +17,7 @@ from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.test_gates import GateVerdict, TestGates, gates_now
-from agenteval_tui.api.shown import Shown, line, outcome_cell, score_cell, table
+from agenteval_tui.api.shown import Shown, criteria_table, line, outcome_cell, table
 from agenteval_tui.api.suites import Source, Suite, suites_of
 from agenteval_tui.core import directories, numbers
 from agenteval_tui.core.display import one_line
@@ -95,6 +95,7 @@ class Run(Shown, Struct, frozen=True, eq=False):
     @property
     def transcript(self) -> Transcript:
         """What the agent did."""
+        # Opened for each question: an object that a notebook keeps for hours must not hold the file.
         with Store.open_to_look(self.db) as store:
             return store.transcript(self.row.id)
 
@@ -131,10 +132,7 @@ class Run(Shown, Struct, frozen=True, eq=False):
 
     def view(self) -> View:
         """What it was, and what each criterion said."""
-        rows = [
-            (outcome_cell(str(result.outcome)), result.criterion, score_cell(result.score)) for result in self.criteria
-        ]
-        return (*run_head(self.row), table(("outcome", "criterion", "score#"), rows))
+        return (*run_head(self.row), criteria_table(self.criteria))
 
 
 class Execution(Shown, Struct, frozen=True, eq=False):
@@ -196,11 +194,12 @@ class Execution(Shown, Struct, frozen=True, eq=False):
     @property
     def pass_rate(self) -> float | None:
         """The share of runs with a verdict that passed; None where none has one."""
-        decided = [run.passed for run in self.runs if run.status in ("passed", "failed")]
+        decided = _decided(self.runs)
         return sum(decided) / len(decided) if decided else None
 
     def of(self, test: str) -> tuple[Run, ...]:
         """The runs of a test, by its id."""
+        # A suite has no two ids that differ only in their case.
         return tuple(run for run in self.runs if run.test.casefold() == test.casefold())
 
     def __len__(self) -> int:
@@ -226,7 +225,7 @@ class Execution(Shown, Struct, frozen=True, eq=False):
         rows = []
         for test in dict.fromkeys(run.test for run in self.runs):
             runs = self.of(test)
-            decided = [run.passed for run in runs if run.status in ("passed", "failed")]
+            decided = _decided(runs)
             rate = numbers.percent(sum(decided) / len(decided)) if decided else ""
             ends = interval_of(sum(decided), len(decided))
             between = numbers.TOO_FEW * bool(decided)
@@ -238,6 +237,11 @@ class Execution(Shown, Struct, frozen=True, eq=False):
         heads = ("outcome", "test", "passed#", "rate#", "95 % interval", "why")
         ended = ended_view(self.row, [run.row for run in self.runs])
         return (line(title_text(self.row)), table(heads, rows), *gates_view(TestGates(self.gates)), *ended)
+
+
+def _decided(runs: Iterable[Run]) -> list[bool]:
+    """Whether they passed, of the runs with a verdict."""
+    return [run.passed for run in runs if run.status in ("passed", "failed")]
 
 
 @allowed_once_by("trust=True")
@@ -290,6 +294,7 @@ def run(
     )
     loaded = [suite.loaded for suite in suites_of(suites)]
     path = directories.history_file(db)
+    # The stack ends with the run: an agent that is an object is offered no longer than that.
     with ExitStack() as used, Store.open(path) as store:
         agents = load_agents(directories.config_dir())
         if agent is not None and not isinstance(agent, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agenteval_tui.core.numbers import decimal
+from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.views.markdown import markdown
 from agenteval_tui.views.model import Column, Paragraph, Row, Span, Table, Text, View, outcome_sign, text
 from agenteval_tui.views.terminal import plain_text
@@ -29,6 +30,12 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str | Span]], *, more: s
     """A table of plain words. A head that ends in `#` is that of a column of numbers."""
     columns = tuple(Column(head.removesuffix("#"), "right" if head.endswith("#") else "left") for head in heads)
     return Table(columns, tuple(Row(tuple(text(cell) for cell in row)) for row in rows), more)
+
+
+def criteria_table(results: Iterable[CriterionResult]) -> Table:
+    """What each criterion said: its outcome, and its score."""
+    rows = [(outcome_cell(str(result.outcome)), result.criterion, score_cell(result.score)) for result in results]
+    return table(("outcome", "criterion", "score#"), rows)
 
 
 def outcome_cell(outcome: str) -> Span:

@@ -92,6 +92,7 @@ def _as_file(source: Mapping[str, Any]) -> bytes:
 
 def suites_of(sources: Source | Suite | Sequence[Source | Suite]) -> list[Suite]:
     """The suites that a caller means: loaded ones, files, folders, mappings. Raises `AgentevalError`."""
+    # A text is a path, although it is a sequence for Python.
     several = sources if isinstance(sources, Sequence) and not isinstance(sources, str) else [sources]
     suites: list[Suite] = []
     for source in several:

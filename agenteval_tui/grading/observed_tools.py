@@ -121,6 +121,7 @@ def with_declared(facts: AgentFacts, tools: Iterable[Mapping[str, Any]]) -> Agen
         if not isinstance(name, str) or not name:
             continue
         tool_facts = by_name.get(name, ToolFacts(name))
+        # Tools that were written for Anthropic call the schema `input_schema`.
         schema = tool.get("parameters") or tool.get("input_schema")
         schema = schema if isinstance(schema, Mapping) else {}
         properties = schema.get("properties")
@@ -138,6 +139,7 @@ def with_declared(facts: AgentFacts, tools: Iterable[Mapping[str, Any]]) -> Agen
             tool_facts,
             arguments=arguments,
             declared=True,
+            # By JSON Schema other arguments are allowed until it says otherwise; who declares some means those.
             closed=isinstance(properties, Mapping) and schema.get("additionalProperties") is not True,
             description=str(tool.get("description") or ""),
         )

@@ -12,6 +12,7 @@ ENDINGS = (".suite.yaml", ".suite.yml")
 NAMES = ("suite.yaml", "suite.yml")
 MOST_FOLDERS = 50_000
 """Folders that are searched below one."""
+# Their links lead back to the whole file system (/proc/self/root).
 _OF_SYSTEM = (Path("/proc"), Path("/sys"), Path("/dev"))
 _OF_PEOPLE = Path("/dev/shm")  # noqa: S108  # nothing is written there
 """Below these, but a folder in memory where people keep files, as in `/tmp`."""

@@ -28,6 +28,7 @@ def read_bytes(path: Path) -> bytes:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
             raise AgentevalError("this is a folder, not a suite file", where=where, fix="name a file in it")
+        # To read a pipe or a device may wait for ever.
         if not stat.S_ISREG(status.st_mode):
             raise AgentevalError("this is not a regular file", where=where, fix="give a suite file")
         if status.st_size > MAX_BYTES:
@@ -48,6 +49,7 @@ def read_bytes(path: Path) -> bytes:
 
 def decode_utf8(data: bytes, path: Path) -> str:
     """The text of a file, without a byte order mark. Raises `AgentevalError` with the place when it is not UTF-8."""
+    # Editors of Windows write it; the first byte that is not UTF-8 would say less.
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise AgentevalError("this file is UTF-16, not UTF-8", where=f"{path}:1:1", fix="save it as UTF-8")
     try:

@@ -17,6 +17,7 @@ def slug(name: str) -> str:
     ascii_only = re.sub(r"[^a-z0-9]+", "-", "".join(char for char in plain if not unicodedata.combining(char))).strip(
         "-"
     )
+    # A name in another script would lose most of its letters: then it keeps them.
     letters = sum(char.isalnum() for char in text)
     if letters and sum(char.isalnum() for char in ascii_only) * 2 >= letters:
         return ascii_only[:100].rstrip("-")

@@ -43,6 +43,7 @@ def _xlsx_rows(path: Path) -> Iterator[Row | Problem]:
     from openpyxl.utils.exceptions import InvalidFileException
 
     try:
+        # Read only, openpyxl gives the rows as a stream, as large as the sheet may be.
         book = load_workbook(path, read_only=True, data_only=True)
     except (BadZipFile, InvalidFileException, KeyError, ValueError, SyntaxError) as error:
         raise AgentevalError(

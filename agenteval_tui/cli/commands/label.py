@@ -27,6 +27,7 @@ class _Says(click.Choice):  # type: ignore[type-arg]  # before click 8.2 it take
     """A verdict or a rating; with --key, a score."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        # Whether a score is allowed depends on --key, which click may not have read yet.
         if value not in self.choices and _number(value) is not None:
             return value
         return str(super().convert(value, param, ctx))

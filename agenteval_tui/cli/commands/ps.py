@@ -62,6 +62,7 @@ def command(invocation: Invocation, as_json: bool) -> int:
 
 def _died(invocation: Invocation, alive: Container[str], now: int) -> list[ExecutionRow]:
     """Executions of the last day whose process died and that were not resumed; the oldest first."""
+    # To open a history that is not there would make one.
     path = directories.history_file(invocation.db)
     if not path.is_file():
         return []
@@ -71,6 +72,7 @@ def _died(invocation: Invocation, alive: Container[str], now: int) -> list[Execu
     except AgentevalError as error:
         invocation.note(one_line(error.sentence, 300))
         return []
+    # An import that broke off is not resumed: its file is imported again.
     dead = [row for row in rows if row.kind != "import" and row.status == "interrupted" and row.id not in alive]
     return [row for row in reversed(dead) if now - row.started_ms < _SHOWN_MS]
 

@@ -135,6 +135,7 @@ def find_test(store: Store, reference: str) -> TestName:
     for name in test_names:
         if name.suite_key in keys and name.test_id == test_id:
             return name
+    # A test may be put in quarantine before its first run, when the history does not know it.
     loaded = load_suite(Path(file))
     for test in loaded.suite.tests if loaded.suite is not None else ():
         if test.id == test_id:

@@ -100,6 +100,7 @@ class Trajectory(Metric):
         if reference is not None:
             try:
                 from_openai_messages(reference)
+            # pydantic reports a ValueError with its place; any other error would end the reading of the config.
             except AgentevalError as error:
                 raise ValueError(str(error)) from None
         return reference
