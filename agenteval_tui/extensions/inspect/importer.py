@@ -1,9 +1,7 @@
 """Inspect's logs, `.eval` and `.json`: samples are tests, epochs are repetitions, scores are criterion results.
 
-One sample of an Inspect log, in one of its epochs, as a recorded run.
-
-Read as a stream: the events of a sample (each with all messages up to it) and its pools are many times as large as
-what is kept of it: the messages, and what models were asked, each message of that once.
+A sample is read as a stream: its events, each with all messages up to it, and its pools are many times as large as
+what becomes of them: the messages, and what models were asked, each message of that once.
 """
 
 from __future__ import annotations
@@ -671,22 +669,14 @@ def _requests_of(sample: _Sample) -> Iterator[Asked | None]:
             if at not in read:
                 read[at] = _as_read(sample.pool.values[at], sample)
         messages = [message for at in places for message in read[at] or ()]
-        if (
-            not messages
-            or any(read[at] is None for at in places)
-            or _references(_resolved(model_event.answer, sample.attachments))
-        ):
+        answer = _resolved(model_event.answer, sample.attachments)
+        if not messages or any(read[at] is None for at in places) or _references(answer):
             yield None
             continue
-        answer = (
-            [_as_openai(_resolved(model_event.answer, sample.attachments))]
-            if isinstance(model_event.answer, Mapping)
-            else []
-        )
         about = {**model_event.parameters, "tools": sample.tools.values[model_event.tools]}
         yield asked_in(
             messages,
-            as_asked(answer),
+            as_asked([_as_openai(answer)] if isinstance(answer, Mapping) else []),
             number=order,
             started=model_event.started,
             ended=model_event.ended,
@@ -701,9 +691,8 @@ def _read_attachments(reader: JsonReader, sample: _Sample) -> None:
     # Kept at once are those that something read before refers to. Where messages come later, the others may be theirs.
     holders = [sample.pool.values, [model_event.answer for model_event in sample.asked]]
     references = _references([sample.fields, sample.messages, sample.output, holders])
-    by_number = (
-        any(not model_event.ours for model_event in sample.asked) and not sample.own_pool
-    )  # of messages that come later
+    # Requests that name messages by number, of a pool that comes later.
+    by_number = any(not model_event.ours for model_event in sample.asked) and not sample.own_pool
     room = ATTACHED
     for key in reader.members():
         if key in references or not sample.seen_messages or by_number:
