@@ -74,6 +74,7 @@ def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> d
     name = plain_text(example.get("name")) or f"example {number}"
     inputs = {str(key): value for key, value in example["inputs"].items()}
     messages: dict[str, Any] = {}
+    # The first that is a conversation is asked. It is no variable then.
     for key in (*_OF_ROWS, *PROMPT_COLUMNS):
         if messages := _messages(inputs.get(key), name, found_tests):
             inputs.pop(key)
@@ -84,13 +85,14 @@ def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> d
     if tags := list(dict.fromkeys(split for split in splits if isinstance(split, str) and split.strip())):
         test["tags"] = tags
     outputs = as_object(example.get("outputs"))
-    given = {**inputs, **test.pop("variables", {})}
+    values = {**inputs, **test.pop("variables", {})}
     if len(outputs) > 1:
-        given["outputs"] = dict(outputs)
-    if metadata and "metadata" not in given:
-        given["metadata"] = metadata
-    if given:
-        test["variables"] = given
+        values["outputs"] = dict(outputs)
+    # An input of that name is what the agent gets.
+    if metadata and "metadata" not in values:
+        values["metadata"] = metadata
+    if values:
+        test["variables"] = values
     criteria = [criterion for key, value in outputs.items() for criterion in _criteria(str(key), value, len(outputs))]
     if not criteria:
         criterion = needs_manual_work("As expected", _QUESTION)
@@ -122,6 +124,7 @@ def _messages(listed: Any, name: str, found_tests: FoundTests) -> dict[str, Any]
         return {}
     if len(messages) < len(transcript.messages):
         found_tests.note(f"{name}: the answer at the end of its messages is left out: the agent is to give it")
+    # Without calls, role and content are all, and easier to read in a suite.
     if not any(message.tool_calls or message.role == "tool" for message in messages):
         return {"messages": [_said(message.role, message.content) for message in messages]}
     written = to_builtins(openai_messages(transcript)[: len(messages)])
@@ -173,10 +176,12 @@ def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
         yield checked(title, metric, prototype="ToolResponse")
     elif isinstance(value, bool):
         yield _asks(title, "true" if value else "false", f"Is this right: {key} = {str(value).lower()}?")
+    # A limit is not in the answer as a number.
     elif isinstance(value, int | float) and _BOUND.search(key):
         yield _asks(title, str(value), f"Does the answer keep this: {key} = {value}?")
     elif isinstance(value, int | float):
         number = re.escape(f"{value:g}" if isinstance(value, float) else str(value))
+        # Not as a part of another number: 5 is not in 15, 5.2 or 1,500.
         yield checked(title, {"type": "Regex", "pattern": rf"(?<![\w.,]){number}(?![\w]|[.,]\d)"}, **_expected(value))
     elif isinstance(value, str) and value.strip():
         if len(value.strip()) <= _SHORT and "\n" not in value.strip() and "{{" not in value:

@@ -72,7 +72,7 @@ def parts(source: Source) -> list[Path]:
     return sorted((source.path.parent / SIMULATIONS).glob("*.json"))
 
 
-class _Known(Struct):
+class _ResultsFile(Struct):
     """What a results file says beside its simulations."""
 
     agent: str = ""
@@ -96,12 +96,12 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
     if isinstance(first, Mapping) and SIMULATIONS not in first:
         yield from _alone(source) if _is_simulation(first) else _folder(source)
         return
-    context = _Known()
+    context = _ResultsFile()
     yield from _results(source, context)
     yield from context.unused()
 
 
-def _results(source: Source, context: _Known) -> Iterator[Recording | Skipped]:
+def _results(source: Source, context: _ResultsFile) -> Iterator[Recording | Skipped]:
     """The content of a results file; `context` collects what it says beside its simulations."""
     reader = source.reader()
     try:
@@ -137,7 +137,7 @@ def _results(source: Source, context: _Known) -> Iterator[Recording | Skipped]:
 
 def _folder(source: Source) -> Iterator[Recording | Skipped]:
     """The results of a folder, of which `source` is the index."""
-    context = _Known()
+    context = _ResultsFile()
     yield from _results(source, context)
     folder = source.path.parent / SIMULATIONS
     if not folder.is_dir():
@@ -155,7 +155,7 @@ def _folder(source: Source) -> Iterator[Recording | Skipped]:
 
 def _alone(source: Source) -> Iterator[Recording | Skipped]:
     """One simulation of a results folder, with what the index beside it says of its task and agent."""
-    context = _Known()
+    context = _ResultsFile()
     for folder in (source.path.parent.parent, source.path.parent):
         index = folder / RESULTS
         if index.is_file():
@@ -173,7 +173,7 @@ def _alone(source: Source) -> Iterator[Recording | Skipped]:
     yield from _file(source.path, context)
 
 
-def _file(path: Path, context: _Known) -> Iterator[Recording | Skipped]:
+def _file(path: Path, context: _ResultsFile) -> Iterator[Recording | Skipped]:
     place = f"{SIMULATIONS}/{path.name}"
     try:
         with Source(path) as source:
@@ -195,7 +195,7 @@ def _agent(info: Any) -> str:
     return plain_text(about.get("llm") or about.get("implementation"))
 
 
-def _recording(value: Any, context: _Known) -> Recording:
+def _recording(value: Any, context: _ResultsFile) -> Recording:
     listed = as_object(value).get("messages")
     if isinstance(value, Mapping) and listed is None and isinstance(value.get("ticks"), list):
         listed = _of_ticks(value["ticks"])
