@@ -89,6 +89,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 
 
 def _usage_of(run: Mapping[str, Any]) -> object:
+    # Where it is, and what it is called, depends on the client.
     for place in (run.get("outputs"), run.get("extra")):
         if isinstance(place, Mapping):
             usage = place.get("usage_metadata") or value_at(place, "metadata", "usage_metadata")
@@ -112,6 +113,7 @@ def _recording(
     trace: str, runs: Sequence[Mapping[str, Any]], parts: Sequence[Mapping[str, Any]]
 ) -> Recording | Skipped:
     ids = {plain_text(run["id"]) for run in runs}
+    # A trace that was exported in parts may have lost its root.
     root = next((run for run in runs if plain_text(run.get("parent_run_id")) not in ids), runs[0])
     notes: list[str] = []
     try:
@@ -195,6 +197,7 @@ def _request(number: int, run: Mapping[str, Any]) -> Asked | None:
     sent = value_at(run, "about", "extra", "invocation_params")
     outputs = run.get("outputs")
     previous = value_at(outputs, "previous_response_id")
+    # Without the parameters of the request, nothing says which there were.
     is_whole = isinstance(sent, Mapping) or (isinstance(inputs, Mapping) and "model" in inputs)
     about = {**as_object(inputs), **as_object(sent)}
     if previous:

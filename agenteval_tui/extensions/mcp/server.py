@@ -128,6 +128,7 @@ def make_server(root: Path, db: Path | None, allowed: Allowed) -> Any:
         offered += asking
     for tool in offered:
         asks = tool in asking
+        # Clients may ask a person before a tool that is not said to be read-only.
         acts = asks or tool in (tools.save_edit, tools.make_test)
         hints = ToolAnnotations.model_validate(
             {"readOnlyHint": not acts, "destructiveHint": acts, "openWorldHint": asks}

@@ -67,6 +67,7 @@ class Providers:
         left_out = [str(key) for key in provider if key not in _TRANSLATED]
         try:
             agent_config = _endpoint(provider_id, config) if provider_id.startswith("http") else _model(provider_id)
+            # Those of an endpoint are read as a whole: with one left out it would be another request.
             if agent_config["kind"] != "http":
                 left_out += _add_options(agent_config, config)
             _check(agent_config)
@@ -125,6 +126,7 @@ def _add_options(agent: dict[str, Any], config: Mapping[str, Any]) -> list[str]:
                 if option not in _TAKEN[agent["kind"]]:
                     raise _NotTranslatedError
                 own_value = _own_templates(value, variables=False)
+                # One by one, so that an option that an agent refuses costs only itself.
                 _check(agent | {option: own_value})
                 agent[option] = own_value
         except _NotTranslatedError:
@@ -164,6 +166,7 @@ def _answer(code: Any) -> str:
     path = _PATH.fullmatch(code.strip()) if isinstance(code, str) else None
     if path is None:
         raise _NotTranslatedError("transformResponse")
+    # In JMESPath, what is not there is null without `?`.
     return path[1].replace("?", "").lstrip(".")
 
 
@@ -188,4 +191,5 @@ def _own_templates(value: object, *, variables: bool = True, in_object: bool = F
 
     if is_template(_VARIABLE.sub("", value)):
         raise _NotTranslatedError(value[:80])
+    # What promptfoo does not read, a suite would: `${` is a variable of the environment there.
     return _VARIABLE.sub(own, value.replace("${", "$${"))

@@ -67,6 +67,7 @@ class Retrieval(Prototype):
                 continue
             any_list = True
             for document_id in ids:
+                # A document that is found twice has the rank of the first time.
                 call_by_id.setdefault(document_id, index)
         if not any_list:
             return None
@@ -77,6 +78,7 @@ class Retrieval(Prototype):
         calls = list(self._calls(transcript))
         if not calls:
             return self._never_called(transcript)
+        # The last call is what the agent ended with: its reason says most.
         index, call = calls[-1]
         try:
             self._ids(call)
@@ -128,6 +130,7 @@ def _id(item: object) -> str | None:
 
 def _place(transcript: Transcript, document_id: str, call: int) -> tuple[Span, ...]:
     """Where an id is in the message that answered the call; the call as a whole when it is not found."""
+    # Tools write letters beyond ASCII as such or as escapes.
     written = (json.dumps(document_id, ensure_ascii=False), json.dumps(document_id))
     for index, message in enumerate(transcript.messages):
         if message.tool_call == call:

@@ -130,6 +130,7 @@ def tests(source: Source) -> FoundTests:
     _note(columns, names, found_tests)
     test: dict[str, Any] = {"id": slug(path.stem) or "rows", "name": path.stem}
     prompt = columns.prompts[0]
+    # A dataset takes these columns as the prompt by itself.
     if messages_of(rows[0].variables) is None and folded_name(prompt) not in PROMPT_COLUMNS:
         if not prompt.isidentifier():
             raise AgentevalError(
@@ -163,6 +164,7 @@ def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> 
     prompts = named(_PROMPTS)
     if not prompts:
         emptied = next((lower[name] for name in _PROMPTS if name in lower), "")
+        # The name is right, and still nothing can be asked: the error names the column.
         if emptied:
             empty = count(round((1 - _filled(emptied, rows)) * len(rows)), "row")
             raise AgentevalError(
@@ -171,6 +173,7 @@ def _columns(path: Path, names: tuple[str, ...], rows: Sequence[DatasetRow]) -> 
                 fix="fill it, or remove the rows without a prompt",
             )
         raise AgentevalError(_without_prompt(names), where=f"{path}:1", fix=_name_it(names))
+    # An object is no text that an answer could be compared with.
     answers = [name for name in named(_ANSWERS) if name != prompts[0] and not _holds_objects(name, rows)]
     if answers and not _can_be_named(answers[0]) and folded_name(answers[0]) in EXPECTED_COLUMNS:
         names = tuple(name for name in names if name != answers[0])
@@ -312,6 +315,7 @@ def page_of(path: Path) -> str:
     """By the columns that DeepEval, LangSmith and Vizra write, or have in their documentation."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
+            # Only the first line is looked at: the file may be large, and in any encoding.
             head = {cell.strip(' "\n') for cell in re.split("[,;\t]", file.readline(_LONGEST_HEAD))}
     except OSError:
         return ""
