@@ -71,6 +71,7 @@ class BlocksView(ScrollView, Generic[D], can_focus=True):
         """What is shown; laid out for 80 cells while the widget has no size."""
         if self._document is None:
             self._document = self._make_document(self._width() or 80)
+            # Without its watcher: the bar is painted with all the rest.
             self.set_reactive(BlocksView.cursor, 0 if self._document.blocks else -1)
         return self._document
 

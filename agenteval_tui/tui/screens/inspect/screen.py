@@ -698,9 +698,11 @@ class InspectScreen(FrameScreen):
 
         def begun(live: Live) -> None:
             self._forks.begun(live)
+            # Starting takes a moment: another run may be open by now.
             if self.shown_run == bench.run.id:
                 self._turn_to("branches")
                 self._read_forks()
+            # One timer follows all that was begun here.
             if self._fork_timer is None:
                 self._fork_timer = self.set_interval(FORK_SECONDS, self._follow_forks)
 
@@ -929,6 +931,7 @@ class InspectScreen(FrameScreen):
         title, command = "The difference as JSON", f"{pair.command(self.agenteval.session.db_option)} --json"
 
         def show(parts: list[tuple[str, object]]) -> None:
+            # Another screen or sheet may be shown by now.
             if self.is_current:
                 self.app.push_screen(JsonViewerScreen(title, parts, command))
 
@@ -976,6 +979,7 @@ class InspectScreen(FrameScreen):
     def _step_run(self, step: int, *, failures: bool) -> None:
         if self.controller.bench is not None and (run := self.controller.run_beside(step, failures=failures)):
             self._places.step_run(run)
+            # A failure opens on the criterion that failed; on the runs beside this one the same criterion is looked at.
             self._read_run(run, criterion="" if failures else self.controller.criterion_name)
 
     def action_next_failure(self) -> None:
