@@ -86,6 +86,7 @@ class TrendsScreen(FrameScreen):
             self.reload()
 
     def on_resize(self, event: Resize) -> None:
+        # The parts have their new heights only then.
         self.call_after_refresh(self._draw)
 
     # Reading
@@ -206,6 +207,7 @@ class TrendsScreen(FrameScreen):
 
     def _moved(self) -> None:
         self._draw()
+        # Of the lists, only that of groups has figures of the time under the cursor.
         if self.controller.view == "groups":
             self._list()
 

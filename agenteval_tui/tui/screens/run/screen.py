@@ -90,6 +90,7 @@ class RunScreen(FrameScreen):
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Come back: to an execution that was left, or to one that was started elsewhere meanwhile."""
         watch = self.controller.watch
+        # It is shown for the first time: `on_mount` begins.
         if self._timer is None:
             return
         if watch is None:
@@ -117,6 +118,7 @@ class RunScreen(FrameScreen):
 
     def _find_live(self) -> None:
         def watch_newest(live: list[Live]) -> None:
+            # One that was asked for meanwhile comes first.
             if live and self.controller.watch is None:
                 self.attach(live[-1])
 
@@ -171,6 +173,7 @@ class RunScreen(FrameScreen):
         store, execution = self.agenteval.session.store, view.execution
 
         def then(offer: Failure | None) -> None:
+            # Another execution may be shown by now.
             if self.controller.view is view:
                 if run := self.controller.take_offer(offer):
                     self._choose(run)
@@ -274,6 +277,7 @@ class RunScreen(FrameScreen):
             most = round(self.query_one("#body").size.height * 0.4)
             height = grid.count() + len(self.controller.legend_lines(widget.size.width)) + 1
             rows = max(min(height, most), LEAST_ROWS)
+        # Another height lays out the whole screen, and this is called for each picture of what runs.
         if rows != self._rows:
             self._rows = rows
             widget.styles.height = rows
@@ -292,6 +296,7 @@ class RunScreen(FrameScreen):
             return
         if self._refused is not None:
             run_id, reason = self._refused
+            # It can be inspected now, or another run is chosen: the note is not true any more.
             if run_id != run.ref.run or controller.runs_to_inspect(run) != reason:
                 self._refused = None
                 self.agenteval.take_back(reason)
