@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec
 
 from textual.binding import Binding, BindingType
 from textual.command import Provider
@@ -30,14 +30,11 @@ from agenteval_tui.core.outcomes import ENDED
 from agenteval_tui.core.standard_streams import has_hung_up
 from agenteval_tui.history.lock_wait import listen_for_waits
 from agenteval_tui.history.records import ExecutionRow
-from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.tui.action import EVERYWHERE
 from agenteval_tui.tui.actions import bindings, key_of
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.badges import Badges
-from agenteval_tui.tui.code_watch import WatchRequest
 from agenteval_tui.tui.command_providers import ActionsProvider, PlacesProvider
 from agenteval_tui.tui.external_programs import ExternalPrograms, save_picture
 from agenteval_tui.tui.help_controller import HelpController
@@ -61,13 +58,23 @@ from agenteval_tui.tui.workers import call_after, is_busy, start_worker, until_p
 if TYPE_CHECKING:
     from agenteval_tui.tui.execution_ends import ExecutionEnds
     from agenteval_tui.tui.execution_launcher import ExecutionLauncher
-    from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
     from agenteval_tui.tui.recordings import RecordingLauncher
 
 SERVER_SECONDS = 5.0  # how often the app in a browser looks whether its server is still there: nothing tells it
 TERMINAL_SECONDS = 1.0  # and the app in a terminal whether that is: some go without a SIGHUP
 NOTE_EDGES = 3  # cells of a line that a note does not write in
 HISTORY_SECONDS = 2.0  # between two looks whether the history file is still the one that was opened
+
+_P = ParamSpec("_P")
+
+
+def _when_called(method: Callable[[], Callable[_P, None]]) -> Callable[_P, None]:
+    """A method of an object that is not there yet: it is made, and its module imported, with the first call."""
+
+    def call(*arguments: _P.args, **named: _P.kwargs) -> None:
+        method()(*arguments, **named)
+
+    return call
 
 
 STYLE = Path(__file__).with_suffix(".tcss")
@@ -147,6 +154,15 @@ class AgentevalApp(TerminalApp):
         self.debug_run = lambda run: self.programs.debug(run, self.session.db)
         self.open_attachment = self.programs.open_attachment
         self.copy = self.programs.copy
+        self.start_run = _when_called(lambda: self._launcher.start_run)
+        self.watch_code = _when_called(lambda: self._launcher.watch_code)
+        self.start_fork = _when_called(lambda: self._launcher.start_fork)
+        self.start_live = _when_called(lambda: self._launcher.start_live)
+        self.resume_execution = _when_called(lambda: self._launcher.resume_execution)
+        self.choose_live = _when_called(lambda: self._launcher.choose_live)
+        self.ask_trust = _when_called(lambda: self._launcher.ask_trust)
+        self.record = _when_called(lambda: self._recording_launcher.record)
+        self.replay = _when_called(lambda: self._recording_launcher.replay)
 
     @cached_property
     def _execution_ends(self) -> ExecutionEnds:
@@ -178,42 +194,6 @@ class AgentevalApp(TerminalApp):
         from agenteval_tui.tui.recordings import RecordingLauncher
 
         return RecordingLauncher(self, self.session, self.notifier, self.navigation, self._launcher)
-
-    def start_run(self, paths: Sequence[Path], options: PlanOptions) -> None:
-        """As `Services` says."""
-        self._launcher.start_run(paths, options)
-
-    def watch_code(self, request: WatchRequest) -> None:
-        """As `Services` says."""
-        self._launcher.watch_code(request)
-
-    def start_fork(self, request: ForkRequest, then: Callable[[Live], None]) -> None:
-        """As `Services` says."""
-        self._launcher.start_fork(request, then)
-
-    def record(self) -> None:
-        """As `Services` says."""
-        self._recording_launcher.record()
-
-    def replay(self, run: str) -> None:
-        """As `Services` says."""
-        self._recording_launcher.replay(run)
-
-    def start_live(self, doing: str, start: Callable[[], Live]) -> None:
-        """As `Services` says."""
-        self._launcher.start_live(doing, start)
-
-    def resume_execution(self, execution: str) -> None:
-        """As `Services` says."""
-        self._launcher.resume_execution(execution)
-
-    def choose_live(self, watched: str = "") -> None:
-        """As `Services` says."""
-        self._launcher.choose_live(watched)
-
-    def ask_trust(self, trust_questions: Sequence[TrustQuestion], doing: str, then: Callable[[bool], None]) -> None:
-        """As `Services` says."""
-        self._launcher.ask_trust(trust_questions, doing, then)
 
     # What Textual asks and tells
 
