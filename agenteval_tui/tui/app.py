@@ -154,6 +154,7 @@ class AgentevalApp(TerminalApp):
         self.debug_run = lambda run: self.programs.debug(run, self.session.db)
         self.open_attachment = self.programs.open_attachment
         self.copy = self.programs.copy
+        self.keys_wait_for = self.input_queue.wait_for
         self.start_run = _when_called(lambda: self._launcher.start_run)
         self.watch_code = _when_called(lambda: self._launcher.watch_code)
         self.start_fork = _when_called(lambda: self._launcher.start_fork)
@@ -461,10 +462,6 @@ class AgentevalApp(TerminalApp):
     def _execution_started(self, live: Live) -> None:
         self.live_executions.started(live)
         self.count_running()
-
-    def keys_wait_for(self, work: Worker[Any]) -> None:
-        """As `Services` says."""
-        self.input_queue.wait_for(work)
 
     def count_running(self) -> None:
         """Look how many executions run now, for the strip; while there are some, look again."""
