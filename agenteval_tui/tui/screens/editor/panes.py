@@ -228,7 +228,7 @@ class CriteriaPane(TitledPane[EditorController]):
 
     def __init__(self, controller: EditorController) -> None:
         super().__init__(controller)
-        self._assistant = ConfigAssistant()
+        self.assistant = ConfigAssistant()
 
     def parts(self) -> ComposeResult:
         yield VirtualList(id="criteria")
@@ -317,17 +317,13 @@ class CriteriaPane(TitledPane[EditorController]):
         doc = self._controller.doc
         if doc is None or doc.chosen is None:
             return
-        if not await self._assistant.explain(self.config, doc.chosen.values["prototype_class"]):
+        if not await self.assistant.explain(self.config, doc.chosen.values["prototype_class"]):
             services(self).say("Nothing to explain here: move to a metric, a property or a matcher.")
 
     def apply_fix(self) -> None:
         """Apply the fix of the problem at the config's cursor, or of its first one that has a fix."""
         if not self.config.apply_first_fix():
             services(self).say("No problem in this config has an automatic fix.")
-
-    def forget_facts(self) -> None:
-        """Read the facts for completions again, because there may be new runs."""
-        self._assistant.forget()
 
     def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
         """Offer completions at the cursor."""
@@ -336,7 +332,7 @@ class CriteriaPane(TitledPane[EditorController]):
         if doc is None or doc.chosen is None:
             return
         kind, session = doc.chosen.values["prototype_class"], services(self).session
-        answer = partial(self._assistant.answer, event, kind, session, doc.loaded.key, doc.test_id)
+        answer = partial(self.assistant.answer, event, kind, session, doc.loaded.key, doc.test_id)
         start_worker(self.screen, answer, group="assist", name="completing", awaited=True)
 
     def show_verdict(self) -> None:

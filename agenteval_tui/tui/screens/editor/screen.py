@@ -135,7 +135,7 @@ class EditorScreen(FrameScreen):
             self._refill()
         # Another screen may have changed the files, or run the test.
         if self._left and self.controller.overview is not None:
-            self.criteria_pane.forget_facts()
+            self.criteria_pane.assistant.forget()
             self.controller.preview.read_again()
             self.reload()
 

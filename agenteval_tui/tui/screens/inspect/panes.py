@@ -391,7 +391,7 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
 
     def __init__(self, controller: InspectController) -> None:
         super().__init__(controller)
-        self._assistant = ConfigAssistant()
+        self.assistant = ConfigAssistant()
         self._painted = asyncio.Event()
         self._painted.set()
 
@@ -537,13 +537,9 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
 
     # What can be written, and what it means
 
-    def forget_completions(self) -> None:
-        """New runs may have come: read again what recordings know."""
-        self._assistant.forget()
-
     async def explain(self) -> bool:
         """Show what the word at the cursor means; False when there is nothing to say."""
-        return await self._assistant.explain(self.editor, self._prototype_class)
+        return await self.assistant.explain(self.editor, self._prototype_class)
 
     def on_config_editor_asked(self, event: ConfigEditor.Asked) -> None:
         """What can be written at the cursor?"""
@@ -551,7 +547,7 @@ class ConfigPane(TitledPane[InspectController], can_focus=True):
         bench = self._controller.bench
         if bench is not None:
             session, run = services(self).session, bench.run
-            answer = partial(self._assistant.answer, event, self._prototype_class, session, run.suite_key, run.test_id)
+            answer = partial(self.assistant.answer, event, self._prototype_class, session, run.suite_key, run.test_id)
             start_worker(self.screen, answer, group="assist", name="completing", awaited=True)
 
     @property

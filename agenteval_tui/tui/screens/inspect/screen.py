@@ -311,7 +311,7 @@ class InspectScreen(FrameScreen):
         state = self.controller
         # The run before may be edited, and its word still be on the way.
         state.edit(self.config.editor.text)
-        self.config.forget_completions()
+        self.config.assistant.forget()
         if state.bench is None and self.has_class("narrow"):
             # The line that said that nothing is open is in another pane.
             self._focus_pane("transcript")
