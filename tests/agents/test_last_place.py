@@ -191,7 +191,7 @@ async def test_an_answer_that_comes_too_late_harms_nothing(tmp_path: Path) -> No
                 texts.append(text)
                 # Right after the first piece, the function may not have gone on yet.
                 for _ in range(20 if text == "a" else 0):
-                    place = await host.place(tmp_path)
+                    place, _ = await host.place(tmp_path)
                     frames = () if place is None else place.exceptions[0].frames
                     functions = [frame.function for frame in frames if frame.project]
                     if functions:

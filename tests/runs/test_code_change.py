@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -755,6 +756,78 @@ def test_what_is_saved_while_runs_are_made_is_a_save(tmp_path: Path) -> None:
     contents.look({path})
     assert contents.changed({path}) == (path,)
     assert contents.changed({path}) == ()
+
+
+def test_what_is_saved_before_it_is_known_that_it_is_read_is_a_save(tmp_path: Path) -> None:
+    read, written = tmp_path / "prompt.md", tmp_path / "cache.bin"
+    began = time.time()
+    for file in (read, written):
+        file.write_text("later")
+    contents = Contents()
+    contents.look(map(str, (read, written)), since=began)
+    assert contents.changed(contents.known) == (str(read),)  # the runs write the other one
+    assert contents.changed(contents.known) == ()
+    contents.look([str(tmp_path / "agent.py")], since=began)
+    assert contents.changed(contents.known) == ()
+
+
+READS_AT_IMPORT = """
+import pathlib, time
+from model import ask
+HERE = pathlib.Path(__file__).parent
+PROMPT = (HERE / "prompt.md").read_text()
+(HERE / "imports").write_text("")
+while not (HERE / "go").exists():
+    time.sleep(0.01)
+def answer(prompt):
+    return ask([{"role": "system", "content": PROMPT}, {"role": "user", "content": prompt}])
+"""
+
+
+async def test_what_is_saved_while_the_agent_is_imported_for_the_first_time_is_watched_from_then_on(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched]
+) -> None:
+    project.folder.mkdir(exist_ok=True)
+    project.write("prompt.md", "Be brief.")
+    project.write("go", "")
+    await project.record(agent=READS_AT_IMPORT)
+    for name in ("go", "imports"):
+        (project.folder / name).unlink()
+    watched = watching()
+    await watched.until((project.folder / "imports").exists)
+    project.write("prompt.md", "Be long.")
+    await watched.until(lambda: sum(isinstance(event, Saved) for event in watched.events) > 1)
+    project.write("go", "")
+    await watched.until(lambda: watched.changes and set(effects(watched.changes[-1]).values()) == {"needs_model"})
+    project.write("prompt.md", "Be brief.")
+    await watched.until(lambda: set(effects(watched.changes[-1]).values()) == {"unchanged"})
+
+
+READS_THEN_ASKS = """
+import pathlib, threading, time
+from model import ask
+HERE = pathlib.Path(__file__).parent
+def answer(prompt):
+    system = (HERE / "prompt.md").read_text()
+    try:
+        return ask([{"role": "system", "content": system}, {"role": "user", "content": prompt}])
+    except Exception as error:
+        raise RuntimeError("the framework's own error") from error
+"""
+
+
+@pytest.mark.parametrize("at_import", ["", WAITS])
+@either_capture
+async def test_what_a_run_read_that_needs_the_model_counts(
+    server: ScriptedServer, project: Project, watching: Callable[[], Watched], at_import: str
+) -> None:
+    project.write("prompt.md", "Be brief.")
+    await project.record(agent=READS_THEN_ASKS + at_import)
+    project.write("prompt.md", "Be long.")
+    watched = watching()
+    assert set(effects(await watched.change(1)).values()) == {"needs_model"}
+    project.write("prompt.md", "Be brief.")
+    assert set(effects(await watched.change(2)).values()) == {"unchanged"}
 
 
 @pytest.mark.parametrize("inside", [True, False])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -256,10 +256,7 @@ class PythonAgent:
                             yield piece
                             due = None if due is None else due + loop.time() - paused
                     if "returned" in answer:
-                        self._read = self._read.union(answer.get("files", ()))
-                        self._tree(options).learn(answer.get("late", ()), answer.get("new_modules", 0))
-                        if request.proxy and answer.get("asked_past"):
-                            self._asked_past[request.run] = tuple(answer["asked_past"])
+                        self._learn(answer, request, options)
                         break
                     if "prepared" in answer:
                         watch.close()
@@ -294,13 +291,16 @@ class PythonAgent:
                 yield event
             sentence = f"{options.callable} {what} for {wait_s:g} s"
             words += host.program.written.text(printed_before)
-            last_place = await self._last_place(host, options)
+            last_place = await self._last_place(host, request, options)
             sentence += place_words(last_place)
             silence = silence_error(with_last_words(sentence, words, self._environment(options)))
             yield Failed(replace(silence, traceback=last_place))
         except asyncio.CancelledError:
-            if request.cut_off.late:
-                request.cut_off.traceback = await self._last_place(host, options)
+            # One that is made again may end at a request that has no answer: what it read before is known only now.
+            if request.cut_off.late or request.recorded is not None:
+                last_place = await self._last_place(host, request, options)
+                if request.cut_off.late:
+                    request.cut_off.traceback = last_place
             raise
         except AgentevalError as error:
             yield Failed(RunError.told("protocol", error.what, error.fix))
@@ -313,14 +313,24 @@ class PythonAgent:
                 yield event
             written = host.program.written.text(printed_before)
             failure: CallError = error
+            self._learn(error.seen, request, options)
             if watch.had_to_kill:
                 failure = held_error("StartTimeout", "it was not made in time", written, self._setup.base_dir)
             yield self._failed(failure, host.program, options, words + written)
         finally:
             watch.close()
 
-    async def _last_place(self, host: PythonHost, options: PythonOptions) -> Traceback | None:
-        return traceback_without_secrets(await host.place(self._setup.base_dir), self._environment(options))
+    def _learn(self, seen: Mapping[str, Any], request: AgentRequest, options: PythonOptions) -> None:
+        """Take what the process has seen of a run (`python_child`)."""
+        self._read = self._read.union(seen.get("files", ()))
+        self._tree(options).learn(seen.get("late", ()), seen.get("new_modules", 0))
+        if request.proxy and seen.get("asked_past"):
+            self._asked_past[request.run] = tuple(seen["asked_past"])
+
+    async def _last_place(self, host: PythonHost, request: AgentRequest, options: PythonOptions) -> Traceback | None:
+        traceback, seen = await host.place(self._setup.base_dir)
+        self._learn(seen, request, options)
+        return traceback_without_secrets(traceback, self._environment(options))
 
     def _printed_at_import(self, text: str, options: PythonOptions) -> Printed:
         """The end of what the imports printed: each run continues from it."""

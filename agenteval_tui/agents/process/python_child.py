@@ -27,7 +27,7 @@ do: "fork"      comes with a socket and the end of a pipe: a process that contin
     "hook"      `offered`, `cwd`, `env`: call it there with what its parameters name; what it prints comes as "output"
     "cancel"    `id` of a "tool" whose answer is no longer awaited
 `last`: nothing is asked after this; the process ends by itself.
-SIGQUIT asks where the code is: {"id": -1, "place": a traceback}.
+SIGQUIT asks where the code is: {"id": -1, "place": a traceback}, with what was seen of the run.
 
 The end of the socket is the end of the process, and of all forks with their groups. While it is busy it can't see
 that; it dies with the process that forked it, which can.
@@ -125,7 +125,7 @@ def main() -> None:
     _requests = _sibling("python_fork").Requests(requests)
     # SIGQUIT asks where a run is whose time is over; `faulthandler` also writes where a process hangs that doesn't let
     # Python answer.
-    _sibling("python_place").answer_with(_requests.send)
+    _sibling("python_place").answer_with(_requests.send, _seen)
     faulthandler.register(signal.SIGQUIT, 2, all_threads=False, chain=True)
     _requests.send('{"id": 0}')  # this is a Python that can serve
     request: Any = None
@@ -206,6 +206,13 @@ def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> 
         answer = {"returned": do(request)}
     except BaseException as error:  # also SystemExit: the parent must hear of it
         answer = _said_of(error)
+    _say(request["id"], **answer, **_seen())
+
+
+def _seen() -> dict[str, Any]:
+    """What was seen of the run, beside what it gives: the `files` that it has read, what it imported late, and the
+    servers that it asked past the proxy."""
+    answer: dict[str, Any] = {}
     # Metrics load this module, too; only a process that was prepared tracks anything.
     tracked = getattr(_loaded("python_effects"), "tracked", None)
     if tracked is not None and tracked.on:
@@ -218,7 +225,7 @@ def _answer(request: dict[str, Any], do: Callable[[dict[str, Any]], object]) -> 
         clients = _loaded("python_http_clients")
         if clients is not None and tracked.hosts:
             answer["asked_past"] = clients.asked_past(tracked.hosts)
-    _say(request["id"], **answer)
+    return answer
 
 
 def _raised(number: int, error: BaseException) -> None:

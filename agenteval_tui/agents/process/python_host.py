@@ -38,6 +38,8 @@ class CallError(Exception):
     """The process, if whoever catches this can't know it."""
     printed = ""
     """What the imports printed, if it ended there."""
+    seen: Mapping[str, Any] = {}
+    """What the process says beside it (`python_child`): the `files` that the run has read."""
 
 
 class HostError(CallError):
@@ -75,7 +77,7 @@ class RaisedError(CallError):
     def of(cls, answer: Mapping[str, Any]) -> RaisedError:
         """As the process says it."""
         kinds, clues = answer.get("kinds"), answer.get("clues")
-        return cls(
+        error = cls(
             str(answer["raised"]),
             bool(answer.get("wrong")),
             kinds if isinstance(kinds, list) else (),
@@ -83,6 +85,8 @@ class RaisedError(CallError):
             traceback_from(answer.get("traceback")),
             clues if isinstance(clues, dict) else None,
         )
+        error.seen = answer
+        return error
 
 
 class HostProcess(Protocol):
@@ -265,7 +269,7 @@ class PythonHost:
         """Whether it ever said anything: what is no Python does not."""
         self.printed = ""
         """What the imports printed, which it continues."""
-        self._placed: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._placed: asyncio.Future[Mapping[str, Any]] = asyncio.get_running_loop().create_future()
         self.release = release
         self._begin = begin
         self._channel = _Channel(sock, self._take, self._ended)
@@ -358,16 +362,18 @@ class PythonHost:
         """Send a signal to a fork and its group, or to the fork `alone`."""
         self._channel.send(_line({"do": "end", "fork": fork, "signal": int(number), "alone": alone}))
 
-    async def place(self, folder: Path) -> Traceback | None:
-        """Where the code is that it runs now, if it can say that soon. `folder`: the suite's."""
+    async def place(self, folder: Path) -> tuple[Traceback | None, Mapping[str, Any]]:
+        """Where the code is that it runs now, and what was seen of the run, if it can say that soon. `folder`: the
+        suite's."""
         placed = self._placed = asyncio.get_running_loop().create_future()
         before = self.program.written.size
         self.program.interrupt(signal.SIGQUIT, alone=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(_PLACE_S):
-                return traceback_from(await placed)
+                answer = await placed
+                return traceback_from(answer["place"]), answer
         # Code of C holds it; what `faulthandler` wrote is there.
-        return last_place(self.program.written.text(before), folder)
+        return last_place(self.program.written.text(before), folder), {}
 
     def tell_readers(self, files: Mapping[str, tuple[str, str]]) -> None:
         """Say which files read the objects of frameworks. Its forks know it, too."""
@@ -411,7 +417,7 @@ class PythonHost:
             if "place" in answer:
                 # Code of C may have held it for longer than somebody waited.
                 if not self._placed.done():
-                    self._placed.set_result(answer["place"])
+                    self._placed.set_result(answer)
                 return
             waiting = self._asked.get(number)
             if waiting is not None:

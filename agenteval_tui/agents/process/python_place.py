@@ -1,4 +1,5 @@
-"""Where the code of a run is whose time is over. Runs in the child: only the standard library, of Python 3.8 or later.
+"""Where the code of a run is whose time is over, or that is broken off. Runs in the child: only the standard library,
+of Python 3.8 or later.
 
 `SIGQUIT` asks. The answer goes out in a thread: the signal may have come while this one was sending.
 """
@@ -27,14 +28,14 @@ class TimeLimit(BaseException):
     __module__ = "builtins"  # its name stands alone
 
 
-def answer_with(send: Callable[[str], None]) -> None:
-    """From now on, SIGQUIT is answered by `{"place": the frames as a traceback}`."""
+def answer_with(send: Callable[[str], None], seen: Callable[[], dict[str, Any]]) -> None:
+    """From now on, SIGQUIT is answered by `{"place": the frames as a traceback}`, with what was `seen` of the run."""
 
     def asked(number: int, frame: types.FrameType | None) -> None:
         try:
-            text = json.dumps({"id": -1, "place": errors.traceback_of(_error_at(frame))})
+            text = json.dumps({"id": -1, "place": errors.traceback_of(_error_at(frame)), **seen()})
         except Exception:  # an object of the user's that can't be looked at
-            text = json.dumps({"id": -1, "place": None})
+            text = json.dumps({"id": -1, "place": None, **seen()})
         threading.Thread(target=send, args=(text,), daemon=True).start()
 
     signal.signal(signal.SIGQUIT, asked)

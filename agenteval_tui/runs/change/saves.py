@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 import os
 import time
 from collections import defaultdict
@@ -57,6 +58,8 @@ _EDITED_BY_HAND = (
     ".tmpl",
 )
 _CLOCK_S = 0.02  # by which the time of a file may be behind
+_NOT_KNOWN = "?"
+"""In place of a digest: what the file said when it was read."""
 _BUILD_FOLDERS = frozenset(("dist", "build", "out", "target"))
 _INSTALLED = frozenset(("node_modules", "site-packages", ".venv", "venv", "env"))
 _BUILT_SOURCES = (
@@ -118,12 +121,17 @@ class Contents:
         """The files that were looked at. A link is told by what it leads to."""
         return frozenset(file for file in self._digests if not os.path.islink(file))  # noqa: PTH114 - thousands
 
-    def look(self, paths: Iterable[str]) -> None:
+    def look(self, paths: Iterable[str], *, since: float = math.inf) -> bool:
         """Take files as they are now that were not looked at yet: a save that changes nothing is told by it. What was
-        looked at may have been saved since, and that is still to be told."""
+        looked at may have been saved since, and that is still to be told. So is what a person may have saved `since` (a
+        time of `time.time`) the runs began that read it: gives whether there is such a file."""
+        is_late = False
         for path in paths:
             if path not in self._digests:
-                self._digests[path] = _digest(path)
+                late = path.endswith(_EDITED_BY_HAND) and _saved_s(path) >= since - _CLOCK_S
+                self._digests[path] = _NOT_KNOWN if late else _digest(path)
+                is_late = is_late or late
+        return is_late
 
     def changed(self, paths: Iterable[str]) -> tuple[str, ...]:
         """Those that say something else than before, or were not looked at and are there. A folder stands for what was
@@ -200,6 +208,13 @@ def _is_within(file: str, folders: Collection[str]) -> bool:
         if place == below:
             return False
     return True
+
+
+def _saved_s(path: str) -> float:
+    try:
+        return os.stat(path).st_mtime  # noqa: PTH116
+    except OSError:
+        return 0.0  # it is not there, and a file that comes is a save
 
 
 def _digest(path: str) -> str:

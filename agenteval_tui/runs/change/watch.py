@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -92,6 +94,9 @@ class Watch:
         self._files: tuple[str, ...] = ()
         self._runs: Sequence[RecordedRun] = ()
         """What the last check was begun for."""
+        self._since = math.inf
+        """When the first check began whose files are not known yet: one that is interrupted may have started what goes
+        on."""
         self._executions: list[str] = []
         self._known: dict[str, frozenset[str]] = {}
         self._spent: float | None = 0.0
@@ -278,6 +283,7 @@ class Watch:
         self._files, self._runs = files, runs
         self._tell(Saved(files=files, runs=len(runs)))
         options = self._within_limit(options or self._live or FREE)
+        self._since = min(self._since, time.time())
         self._own_writes.begin()
         # In a task, so that a newer save can interrupt it.
         self._work = asyncio.create_task(self._checked(files, runs, options, beside))
@@ -333,13 +339,15 @@ class Watch:
             self._look_at(files_read)
         self._functions |= with_targets(self._check.function_files())
         self._look_at(self._functions)
+        self._since = math.inf
         self._tell(Checked(change=change))
 
     def _look_at(self, files: frozenset[str]) -> None:
         """Tell later saves of these files from what they say now."""
-        self._contents.look(files)
-        # What was imported may be outside the watched folders: `saves` asks for them again.
-        if not folders_of((), files) <= self._watched:
+        is_late = self._contents.look(files, since=self._since)
+        # What was imported may be outside the watched folders: `saves` asks for them again. So it does for what was
+        # saved before it was known to count.
+        if is_late or not folders_of((), files) <= self._watched:
             self._moved.set()
 
     @property
