@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -163,22 +164,13 @@ class Workbench:
 
     def with_changes(self, *, run_id: str = "", criteria: tuple[WorkCriterion, ...] = ()) -> Workbench:
         """The same stored runs, with another open run or other criteria. Keeps everything that was read already."""
-        run = self.store.run(run_id) if run_id else self.run
-        transcript = self.store.transcript(run.id) if run_id else self.transcript
-        stored = self.store.results(run.id) if run_id else self.stored
-        other = Workbench(
-            self.store,
-            run=run,
-            transcript=transcript,
-            stored=stored,
-            criteria=criteria or self.criteria,
-            loaded=self.loaded,
-            note=self.note,
-        )
-        # Shared, not copied: what the one reads from now on, the other has as well.
-        other._pools, other._preloaded, other._said = self._pools, self._preloaded, self._said
-        other._transcripts, other._cached_characters = self._transcripts, self._cached_characters
-        other._saved_outcomes, other._judge_labels = self._saved_outcomes, self._judge_labels
+        # What was read is shared, not copied: what the one reads from now on, the other has as well.
+        other = copy(self)
+        if run_id:
+            other.run = self.store.run(run_id)
+            other.transcript, other.stored = self.store.transcript(other.run.id), self.store.results(other.run.id)
+            other._tool_text = None
+        other.criteria = criteria or self.criteria
         return other
 
     def judge(self, criterion: int, text: str | CriterionSpec | None = None) -> CriterionResult:
