@@ -261,17 +261,9 @@ class _Conversation:
                 message = {**message, "content": rest, "reasoning": _joined(*thoughts)}
         if not message.get("content"):
             # Where `content` is empty, what was said may be a refusal, or the transcript of a spoken answer.
-            spoken = next(
-                (message[key] for key in ("text", "refusal", "message") if isinstance(message.get(key), str)), None
-            )
-            audio = message.get("audio")
-            if (
-                spoken is None
-                and audio is not None
-                and isinstance(audio, Mapping)
-                and isinstance(audio.get("transcript"), str)
-            ):
-                spoken = audio["transcript"]
+            spoken = first_text(message, ("text", "refusal", "message"))
+            if spoken is None:
+                spoken = first_text(as_object(message.get("audio")), ("transcript",))
             message = {**message, "content": spoken} if spoken else message
         if message["role"] == "assistant" and isinstance(answer := message.get("content"), str):
             # Servers that don't parse the thoughts of an open model leave them in its text, in tags.
@@ -417,7 +409,7 @@ class _Conversation:
             self.say(**result)
         if role == "assistant":
             # `usage_metadata` is LangChain's own; older versions only keep what the server said.
-            about = fields["response_metadata"] if isinstance(fields.get("response_metadata"), Mapping) else {}
+            about = as_object(fields.get("response_metadata"))
             self.usage.add(fields.get("usage_metadata") or about.get("token_usage") or about.get("usage"))
             self._of_model(about.get("model_name") or about.get("model"), about.get("finish_reason"))
 
@@ -530,7 +522,7 @@ def _with_calls_beside(message: Mapping[str, Any]) -> Mapping[str, Any]:
     legacy = beside.get("function_call")
     calls = beside.get("tool_calls") or ([{"function": legacy}] if isinstance(legacy, Mapping) else None)
     # Of the Responses API, those of the server's tools.
-    hosted = [_hosted_call(item) for item in as_list(beside.get("tool_outputs")) if isinstance(item, Mapping)]
+    hosted = [_hosted_call(item) for item in objects_in(beside.get("tool_outputs"))]
     if hosted or (calls and not message.get("tool_calls")):
         merged["tool_calls"] = [*as_list(message.get("tool_calls") or calls), *hosted]
     if beside.get("tool_call_id") and not message.get("tool_call_id"):
@@ -721,18 +713,16 @@ def messages_of(message: Mapping[str, Any]) -> list[dict[str, Any]]:
         parts = listed(content)
     for part in parts:
         reader.take(part)
-    invocations = message.get("toolInvocations")
-    for invocation in invocations if isinstance(invocations, list) else ():
+    for invocation in objects_in(message.get("toolInvocations")):
         # The AI SDK may say a call twice: among the parts, and here.
-        if isinstance(invocation, Mapping) and str(invocation.get("toolCallId")) not in reader.called:
+        if str(invocation.get("toolCallId")) not in reader.called:
             reader.take({"type": "tool-invocation", "toolInvocation": invocation})
     beside = _with_calls_beside(message)
-    for call in as_list(beside.get("tool_calls")) if not reader.called else ():
-        if isinstance(call, Mapping):
-            function = call.get("function")
-            reader.take(
-                {"type": "tool_call", "id": call.get("id"), **(function if isinstance(function, Mapping) else call)}
-            )
+    for call in objects_in(beside.get("tool_calls")) if not reader.called else ():
+        function = call.get("function")
+        reader.take(
+            {"type": "tool_call", "id": call.get("id"), **(function if isinstance(function, Mapping) else call)}
+        )
     messages = reader.ended()
     # LlamaIndex has the id of the call beside the parts, and not in them.
     if messages[0]["role"] == "tool" and beside.get("tool_call_id"):
@@ -781,7 +771,7 @@ class _Parts:
             self._draft.thoughts.append(_text(part) or "")
         elif isinstance(part.get("reasoningContent"), Mapping):  # Bedrock's
             inner = part["reasoningContent"].get("reasoningText")
-            self._draft.thoughts.append((_text(inner) or "") if isinstance(inner, Mapping) else "")
+            self._draft.thoughts.append(_text(as_object(inner)) or "")
         else:
             if self._answers:
                 self._flush()  # said after the tools answered

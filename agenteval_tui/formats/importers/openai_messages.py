@@ -17,7 +17,7 @@ from agenteval_tui.formats.agenteval_run import KEY, is_ours, restore_or_note, w
 from agenteval_tui.formats.importers.agenteval_results import results_of
 from agenteval_tui.formats.importers.conversations import as_conversation, transcript_in
 from agenteval_tui.formats.importers.format import Format, by_value
-from agenteval_tui.formats.importers.message_formats import is_message, plain_text
+from agenteval_tui.formats.importers.message_formats import as_object, is_message, plain_text
 from agenteval_tui.formats.importers.recording import (
     Recording,
     Skipped,
@@ -80,7 +80,7 @@ def _answer(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], RunError | Non
         if kind == "succeeded" and isinstance(message, Mapping):
             return {"model": message.get("model"), "messages": [message]}, None
         return {}, _error(result.get("error"), kind, _ENDED.get(kind, kind))
-    response = value["response"] if isinstance(value.get("response"), Mapping) else {}
+    response = as_object(value.get("response"))
     body = response["body"] if isinstance(response.get("body"), Mapping) else response
     status = response.get("status_code")
     error = value.get("error") or body.get("error")
@@ -191,7 +191,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         return Skipped("no conversation: neither a list of messages nor an object with `messages`", line)
     raw, value = value, as_conversation(value)
     notes: list[str] = []
-    about = value if isinstance(value, Mapping) else {}
+    about = as_object(value)
     try:
         transcript = transcript_in(value, notes)
         results = results_of(about.get("results"), transcript) if "version" in about else ()

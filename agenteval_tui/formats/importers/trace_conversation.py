@@ -21,6 +21,7 @@ from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.message_formats import (
     as_list,
+    as_object,
     first_text,
     is_message,
     messages_in,
@@ -361,7 +362,7 @@ def _lines(text: str) -> list[dict[str, Any]]:
 
 
 def _system(value: Mapping[str, Any]) -> list[dict[str, Any]]:
-    config = value["config"] if isinstance(value.get("config"), Mapping) else {}
+    config = as_object(value.get("config"))
     system = value.get("system") or value.get("instructions") or config.get("system_instruction")
     return [{"role": "system", "content": system}] if isinstance(system, str) and system else []
 
