@@ -40,6 +40,10 @@ _PATHS = (
 _TOOL_FAILED: str = Field(
     default="error || is_error", description="Whether the tool failed: any value except null, false and empty."
 )
+# What a template may name.
+_KNOWN = (
+    *("prompt", "messages", "system", "turn", "run", "test", "repetition", "seed", "context", "variables", "session"),
+)
 
 
 class CallPaths(OptionGroup):
@@ -241,12 +245,6 @@ class HttpOptions(AgentOptions):
         templates += [(f"headers.{name}", text) for name, text in self.headers.items()]
         templates += [(f"query.{name}", text) for name, text in self.query.items()]
         return templates + _texts("body", self.body)
-
-
-# What a template may name.
-_KNOWN = (
-    *("prompt", "messages", "system", "turn", "run", "test", "repetition", "seed", "context", "variables", "session"),
-)
 
 
 def _texts(place: str, value: object) -> list[tuple[str, str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable
+from contextlib import aclosing
 from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
-from agenteval_tui.agents.base import AgentEvent, CheckReport, CheckStep, Failed, ReasoningDelta, TextDelta, ToolSpec
+from agenteval_tui.agents.base import CheckReport, CheckStep, Failed, ReasoningDelta, TextDelta, ToolSpec
 from agenteval_tui.agents.models.message_mapping import ProviderMessage, arguments_object
 from agenteval_tui.agents.models.stream import ModelClient, ModelProtocol, ModelReply
 from agenteval_tui.agents.network_options import ModelOptions
@@ -153,12 +153,10 @@ async def _ask(
     findings.failed = failed
     refused = failed.error.kind == "auth"
     findings.add("key", not refused if refused or names is not None else None, failed.error.message if refused else "")
-    if names is not None and failed.error.kind in ("bad_request", "protocol"):
+    if names is not None and options.model not in names and failed.error.kind in ("bad_request", "protocol"):
         some = ", ".join(sorted(names)[:5])
         reason = f"{wire.server.url} has no model {options.model!r}"
         findings.failed = wire.server.told(failed.error.kind, reason, f"models: {some}")
-        if options.model in names:
-            findings.failed = failed
     findings.add("model", None if refused else False, "not tried" if refused else findings.failed.error.message)
 
 
@@ -210,7 +208,7 @@ async def _try(wire: ModelClient, protocol: ModelProtocol, text: str, *tools: To
     dialogue = protocol.begin([ProviderMessage("user", text)], tools, 0)
     tried = _Tried(dialogue.reply(0))
     began = time.perf_counter()
-    async with _events(wire, protocol.path, tried.reply, dialogue.body()) as events:
+    async with aclosing(wire.ask(protocol.path, tried.reply, json=dialogue.body())) as events:
         async for event in events:
             if isinstance(event, Failed):
                 tried.failed = event
@@ -220,14 +218,6 @@ async def _try(wire: ModelClient, protocol: ModelProtocol, text: str, *tools: To
                     tried.first_ms = (time.perf_counter() - began) * 1000
     tried.total_ms = (time.perf_counter() - began) * 1000
     return tried
-
-
-@asynccontextmanager
-async def _events(
-    wire: ModelClient, path: str, reply: ModelReply, body: dict[str, Any]
-) -> AsyncIterator[AsyncIterator[AgentEvent]]:
-    async with aclosing(wire.ask(path, reply, json=body)) as events:
-        yield events
 
 
 def _key_words(wire: ModelClient) -> str:

@@ -38,6 +38,8 @@ _BY_CLIENT = ("computer_call", "local_shell_call", "shell_call", "apply_patch_ca
 
 _OF_OTHERS = ("function_call", "custom_tool_call", "tool_call", "server_tool_call")
 """Calls that the caller runs, and parts of messages in other forms."""
+CODE_EXECUTION = "code_execution"
+"""How Gemini calls its tool that runs code."""
 
 
 class HostedCall(Struct, frozen=True):
@@ -68,10 +70,6 @@ def hosted_call(item: Mapping[str, Any]) -> HostedCall | None:
         result=json_text(error) if error else None if kind in _BY_CLIENT else _result(item),
         failed=bool(error) or item.get("status") == "failed",
     )
-
-
-CODE_EXECUTION = "code_execution"
-"""How Gemini calls its tool that runs code."""
 
 
 def executed_code(part: Mapping[str, Any]) -> HostedCall | None:
