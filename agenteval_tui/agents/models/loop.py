@@ -30,9 +30,16 @@ from agenteval_tui.agents.http.connection_pool import Connections, without_crede
 from agenteval_tui.agents.http.written_request import WrittenRequest, own_headers
 from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
-from agenteval_tui.agents.models.reply_message import ReplyMessage
 from agenteval_tui.agents.models.requests import read_body
-from agenteval_tui.agents.models.stream import CallParts, Dialogue, ModelClient, ModelProtocol, ModelReply, end_of_turn
+from agenteval_tui.agents.models.stream import (
+    CallParts,
+    Dialogue,
+    ModelClient,
+    ModelProtocol,
+    ModelReply,
+    ReplyMessage,
+    end_of_turn,
+)
 from agenteval_tui.agents.network_options import ModelOptions
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.think_tags import split_thinking, without_thinking

@@ -16,7 +16,6 @@ from agenteval_tui.agents.models.gemini_reply import GeminiReply
 from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.recorded_replies import ConverseReply, OllamaReply
-from agenteval_tui.agents.models.reply_message import ReplyMessage
 from agenteval_tui.agents.models.requests import (
     SYSTEM_ROLES,
     ProtocolName,
@@ -25,7 +24,7 @@ from agenteval_tui.agents.models.requests import (
     model_in_path,
     protocol_of,
 )
-from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError
+from agenteval_tui.agents.models.stream import EmptyResponseError, ModelReply, ProviderError, ReplyMessage
 from agenteval_tui.agents.recording.exchange import LINES, Answer, Question, encoded
 from agenteval_tui.agents.recording.mcp_requests import error_of, is_mcp
 from agenteval_tui.agents.usage import read_usage, total_tokens
