@@ -17,7 +17,7 @@ from agenteval_tui.agents.finding.node_objects import graph_of
 from agenteval_tui.agents.finding.node_programs import SOURCES
 from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
-from agenteval_tui.agents.finding.python_module import called_name, constant_text, keyword
+from agenteval_tui.agents.finding.python_module import bindings, called_name, constant_text, keyword
 from agenteval_tui.agents.process.project_environment import workspace_members
 from agenteval_tui.agents.process.project_interpreter import tables_of
 from agenteval_tui.core.json_values import json_object
@@ -61,13 +61,7 @@ def _scripts_of_setup_py(data: bytes) -> tuple[str, Mapping[str, Any]]:
     call = next((node for node in nodes if isinstance(node, ast.Call) and called_name(node) == "setup"), None)
     if call is None:
         return "", {}
-    values = {
-        target.id: node.value
-        for node in nodes
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    values = bindings(nodes)
 
     def resolved(node: ast.expr | None) -> ast.expr | None:
         """What a name stands for. None: it has no value here."""

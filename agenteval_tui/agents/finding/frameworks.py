@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from agenteval_tui.agents.finding.model import FoundAgent, FoundApp, FoundTool, Sign
 from agenteval_tui.agents.finding.project_files import ProjectFiles
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of, code_of
+from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of, bindings, code_of
 from agenteval_tui.agents.process.python_frameworks import Framework
 from agenteval_tui.core import entry_points
 
@@ -256,7 +256,7 @@ class Frameworks:
             if isinstance(node.func, ast.Name):
                 return self._start(module, node.func, local, depth + 1)
         if isinstance(node, Function):
-            inner = locals_of(node)
+            inner = bindings(ast.walk(node))
             for result in returns_of(node):
                 start = self._start(module, result, inner, depth + 1)
                 if start is not None:
@@ -285,7 +285,7 @@ class Frameworks:
 
     def returned(self, module: Module, function: Function, depth: int = 0) -> Construction | None:
         """What a function returns, if that is an agent."""
-        local = locals_of(function)
+        local = bindings(ast.walk(function))
         manages = any("contextmanager" in code_of(node) for node in function.decorator_list)
         for result in returns_of(function, yields=manages):
             construction = self.makes(module, result, local, depth + 1)
@@ -309,19 +309,6 @@ class Frameworks:
             if isinstance(node, ast.Call) and self.maker_of(module, node.func) == maker:
                 return node
         return None
-
-
-def locals_of(function: Function) -> dict[str, ast.expr]:
-    """What names of a function are bound to, the last node."""
-    local: dict[str, ast.expr] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    local[target.id] = node.value
-        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            local[node.target.id] = node.value
-    return local
 
 
 def returns_of(function: Function, *, yields: bool = False) -> list[ast.expr]:

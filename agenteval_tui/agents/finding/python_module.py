@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from agenteval_tui.agents.finding.project_files import ProjectFiles
@@ -25,21 +25,16 @@ class Module:
         self.tree = tree
         self.imports: dict[str, str] = {}
         """Local name: "package.module.name"; a relative one begins with dots."""
-        self.values: dict[str, ast.expr] = {}
+        statements = list(_level(tree.body))
+        self.values = bindings(statements)
         """What names of the module's level are bound to, the last one."""
         self.functions: dict[str, Function] = {}
         self.classes: dict[str, ast.ClassDef] = {}
         self._calls: dict[int, list[ast.Call]] = {}
         for node in self.nodes:
             self._import(node)
-        for statement in _level(tree.body):
-            if isinstance(statement, ast.Assign):
-                for target in statement.targets:
-                    if isinstance(target, ast.Name):
-                        self.values[target.id] = statement.value
-            elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name) and statement.value:
-                self.values[statement.target.id] = statement.value
-            elif isinstance(statement, Function):
+        for statement in statements:
+            if isinstance(statement, Function):
                 self.functions[statement.name] = statement
             elif isinstance(statement, ast.ClassDef):
                 self.classes[statement.name] = statement
@@ -109,6 +104,17 @@ def is_guard(node: ast.stmt) -> bool:
         and isinstance(node.test, ast.Compare)
         and any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
     )
+
+
+def bindings(nodes: Iterable[ast.AST]) -> dict[str, ast.expr]:
+    """What these statements bind names to: the last value of each."""
+    bound: dict[str, ast.expr] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            bound.update({target.id: node.value for target in node.targets if isinstance(target, ast.Name)})
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            bound[node.target.id] = node.value
+    return bound
 
 
 def _level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
@@ -302,12 +308,12 @@ class Modules:
                 continue
             for target in each.targets if isinstance(each, ast.Assign) else [each.target]:
                 own = code_of(target).removeprefix("self.") == node.attr
-                if own and (text := self._default(cls[0], each.value, depth)):
+                if own and (text := self.default_text(cls[0], each.value, depth)):
                     return text
         return ""
 
-    def _default(self, module: Module, value: ast.expr | None, depth: int) -> str:
-        """What a setting is without its variable: `os.getenv("PREFIX", "/api")`, `Field("/api")`."""
+    def default_text(self, module: Module, value: ast.expr | None, depth: int = 0) -> str:
+        """The text that a field of a class has by default: `os.getenv("PREFIX", "/api")`, `Field("/api")`."""
         if isinstance(value, ast.Call):
             name = code_of(value.func).rpartition(".")[2]
             if name in ("getenv", "get"):
