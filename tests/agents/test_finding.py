@@ -208,6 +208,16 @@ def test_a_tool_is_asked_for_with_what_is_known_of_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("declares", ["{} = {!r}", "{}: str = {!r}", "{}: str = Field(default={!r})"])
+def test_a_tool_that_is_a_class_has_its_name_and_description_in_it(tmp_path: Path, declares: str) -> None:
+    name, description = declares.format("name", "Order search"), declares.format("description", "Look up an order.")
+    tools = f"from pydantic import Field\nclass Orders(BaseTool):\n    {name}\n    {description}\n"
+    bot = "from langchain.agents import create_agent\nfrom tools import Orders\n"
+    bot += "bot = create_agent('m', tools=[Orders()])\n"
+    agent = only(tmp_path, {"tools.py": tools, "bot.py": bot})
+    assert [(tool.name, tool.description) for tool in agent.tools] == [("Order search", "Look up an order.")]
+
+
 @pytest.mark.parametrize("made", ["flow = Flow(5)", "_x = Flow\nflow = Flow(time=3)"])
 def test_an_object_that_a_module_makes_is_found_and_not_its_class(tmp_path: Path, made: str) -> None:
     workflow = "from workflows import Workflow\nclass Flow(Workflow):\n    def __init__(self, time): 'x'\n"

@@ -12,6 +12,7 @@ from agenteval_tui.agents.finding.python_module import (
     Function,
     Module,
     Modules,
+    bindings,
     called_name,
     code_of,
     constant_text,
@@ -137,15 +138,9 @@ def _tool(modules: Modules, module: Module, node: ast.expr) -> FoundTool | None:
             )
         maker = modules.value(where, value.func)
         if maker is not None and isinstance(maker[1], ast.ClassDef):
-            own = {
-                target.id: statement.value
-                for statement in maker[1].body
-                if isinstance(statement, ast.Assign)
-                for target in statement.targets
-                if isinstance(target, ast.Name)
-            }
-            name = modules.text(maker[0], own.get("name"))
-            return FoundTool(name, first_line(modules.text(maker[0], own.get("description")))) if name else None
+            home, own = maker[0], bindings(maker[1].body)
+            name, description = (modules.default_text(home, own.get(field)) for field in ("name", "description"))
+            return FoundTool(name, first_line(description)) if name else None
         if len(value.args) >= 1 and isinstance(value.args[0], ast.Name):
             return _tool(modules, where, value.args[0])
     return None
