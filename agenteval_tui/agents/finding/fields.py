@@ -144,18 +144,13 @@ def context_for(modules: Modules, module: Module, node: ast.expr | None) -> tupl
 
 def is_typed_dict(modules: Modules, module: Module, node: ast.expr | None, depth: int = 0) -> bool:
     """Whether the class that an expression names says what keys a dict may have."""
-    if node is None or depth > _DEEPEST:
+    place = modules.value(module, node)
+    # As in `fields_of`, a class may seem to be its own base.
+    if place is None or not isinstance(place[1], ast.ClassDef) or depth > _DEEPEST:
         return False
-    place = modules.value(module, node)
     return any(
-        "TypedDict" in code_of(base) or (place is not None and is_typed_dict(modules, place[0], base, depth + 1))
-        for base in _bases(modules, module, node)
+        "TypedDict" in code_of(base) or is_typed_dict(modules, place[0], base, depth + 1) for base in place[1].bases
     )
-
-
-def _bases(modules: Modules, module: Module, node: ast.expr) -> list[ast.expr]:
-    place = modules.value(module, node)
-    return place[1].bases if place is not None and isinstance(place[1], ast.ClassDef) else []
 
 
 def _is_empty_class(annotation: ast.expr | None) -> bool:

@@ -305,10 +305,8 @@ class Frameworks:
         return None
 
     def _call_in(self, module: Module, function: ast.AST, maker: Maker) -> ast.Call | None:
-        for node in ast.walk(function):
-            if isinstance(node, ast.Call) and self.maker_of(module, node.func) == maker:
-                return node
-        return None
+        calls = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+        return next((call for call in calls if self.maker_of(module, call.func) == maker), None)
 
 
 def returns_of(function: Function, *, yields: bool = False) -> list[ast.expr]:

@@ -35,6 +35,16 @@ _ASKING = frozenset(
 _ARGUMENTS = ("input", "task", "prompt", "user_prompt", "message", "query", "user_msg", "question", "content")
 _MOST = 6
 MOST_PROMPT = 600  # characters of a prompt that is taken
+_EXAMPLE = re.compile(r"(?i:\bfor example|\be\.g\.|\bexample)[:,]?\s+[\"'“`]([^\"”`]{3,120}?)[\"'”`](?!\w)")
+_FILLED = frozenset(("self", "cls", "ctx", "context", "config", "runtime", "state", "store", "tool_context", "wrapper"))
+_FILLED_TYPES = re.compile(r"\bInjected|Context\b|Context\[|\bRunnableConfig\b|\bToolRuntime\b")
+_SECTION = re.compile(
+    r"\n[ \t]*(?::(?:param|return)|(?:parameters|args|arguments|returns?|raises?|yields?)"
+    r"(?:[ \t]*\([^)\n]*\))?[ \t]*(?::|(?=\n|$)))",
+    re.I,
+)
+"""Where a section of a docstring starts: its name, with a colon or on a line of its own. A sentence may have the
+same word at the beginning of a line."""
 
 
 def instructions_of(modules: Modules, module: Module, call: ast.Call) -> str:
@@ -165,20 +175,6 @@ def _asked_of_model(function: Function) -> Iterator[str]:
         kind = code_of(argument.annotation) if argument.annotation is not None else ""
         if argument.arg not in _FILLED and not _FILLED_TYPES.search(kind):
             yield argument.arg
-
-
-_EXAMPLE = re.compile(r"(?i:\bfor example|\be\.g\.|\bexample)[:,]?\s+[\"'“`]([^\"”`]{3,120}?)[\"'”`](?!\w)")
-_FILLED = frozenset(("self", "cls", "ctx", "context", "config", "runtime", "state", "store", "tool_context", "wrapper"))
-_FILLED_TYPES = re.compile(r"\bInjected|Context\b|Context\[|\bRunnableConfig\b|\bToolRuntime\b")
-
-
-_SECTION = re.compile(
-    r"\n[ \t]*(?::(?:param|return)|(?:parameters|args|arguments|returns?|raises?|yields?)"
-    r"(?:[ \t]*\([^)\n]*\))?[ \t]*(?::|(?=\n|$)))",
-    re.I,
-)
-"""Where a section of a docstring starts: its name, with a colon or on a line of its own. A sentence may have the
-same word at the beginning of a line."""
 
 
 def first_line(text: str) -> str:
