@@ -19,8 +19,25 @@ from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
 from agenteval_tui.agents.finding.python_module import bindings, called_name, constant_text, keyword
 from agenteval_tui.agents.process.project_environment import workspace_members
-from agenteval_tui.agents.process.project_interpreter import tables_of
+from agenteval_tui.agents.process.project_interpreter import table_in, tables_of
 from agenteval_tui.core.json_values import json_object
+
+_ADDRESS = re.compile(
+    r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*(?:BASE_URL|API_BASE|_ENDPOINT|OLLAMA_HOST))\s*=\s*[\"']?(https?://[^\s\"'#]+)"
+)
+_MODEL = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*MODEL(?:_NAME)?)\s*=\s*[\"']?([\w./:@-]+)")
+_OTHER_ADDRESS = re.compile("ANTHROPIC|LANG|OTEL|AZURE|SEARCH|GEMINI")
+_PROVIDER = re.compile(
+    "^(?:anthropic|azure(?:_openai)?|fireworks|google_genai|groq|mistralai|ollama|openai|together|watsonx|xai):"
+)
+"""What frameworks want before the model's name, and its server does not know; `llama3:8b` is a name."""
+_OTHER_MODEL = re.compile("EMBED|RERANK|WHISPER|TTS")
+_IMAGES = {
+    "ollama/ollama": 11434,
+    "vllm/vllm-openai": 8000,
+    "ghcr.io/berriai/litellm": 4000,
+    "ggml-org/llama.cpp": 8080,
+}
 
 
 def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, ConsoleScript]]:
@@ -41,9 +58,9 @@ def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, ConsoleScr
 def _scripts_of_pyproject(data: bytes) -> tuple[str, Mapping[str, Any]]:
     """The name of a project, and its commands, each with the function that it calls."""
     tables = _tables(data)
-    project, poetry, flit = (_table(tables, *names) for names in (("project",), ("tool", "poetry"), ("tool", "flit")))
-    name = str(project.get("name") or poetry.get("name") or _table(flit, "metadata").get("dist-name"))
-    return name, {**_table(flit, "scripts"), **_table(poetry, "scripts"), **_table(project, "scripts")}
+    project, poetry, flit = (table_in(tables, *names) for names in (("project",), ("tool", "poetry"), ("tool", "flit")))
+    name = str(project.get("name") or poetry.get("name") or table_in(flit, "metadata").get("dist-name"))
+    return name, {**table_in(flit, "scripts"), **table_in(poetry, "scripts"), **table_in(project, "scripts")}
 
 
 def _scripts_of_setup_cfg(data: bytes) -> tuple[str, Mapping[str, Any]]:
@@ -122,22 +139,15 @@ def _place_of_script(data: bytes, command: str, target: str) -> tuple[int, str]:
 def _tables(data: bytes) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8"))
-    except (ValueError, UnicodeDecodeError):
+    except ValueError:
         return {}
-
-
-def _table(tables: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    for name in names:
-        inner = tables.get(name)
-        tables = inner if isinstance(inner, dict) else {}
-    return tables
 
 
 def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
     """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`. The workflows
     of `[tool.llamaagents.workflows]`, which was `[tool.llamadeploy.workflows]`."""
     data = files.text(path) or b""
-    tools = _table(_tables(data), "tool")
+    tools = table_in(_tables(data), "tool")
     folder = path.rpartition("/")[0]
     for finder in finders():
         for key, target in finder.tables(tools):
@@ -153,9 +163,9 @@ def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
                     file=path,
                     line=line,
                 )
-    table = _table(tools, "agenteval")
+    table = table_in(tools, "agenteval")
     line = _line(data, b"[tool.agenteval")
-    named = dict(_table(table, "agents"))
+    named = dict(table_in(table, "agents"))
     short = table.get("agent")
     if isinstance(short, str):
         named.setdefault("", {"kind": "python", "callable": short})
@@ -249,24 +259,6 @@ def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
             )
 
 
-_ADDRESS = re.compile(
-    r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*(?:BASE_URL|API_BASE|_ENDPOINT|OLLAMA_HOST))\s*=\s*[\"']?(https?://[^\s\"'#]+)"
-)
-_MODEL = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*MODEL(?:_NAME)?)\s*=\s*[\"']?([\w./:@-]+)")
-_OTHER_ADDRESS = re.compile("ANTHROPIC|LANG|OTEL|AZURE|SEARCH|GEMINI")
-_PROVIDER = re.compile(
-    "^(?:anthropic|azure(?:_openai)?|fireworks|google_genai|groq|mistralai|ollama|openai|together|watsonx|xai):"
-)
-"""What frameworks want before the model's name, and its server does not know; `llama3:8b` is a name."""
-_OTHER_MODEL = re.compile("EMBED|RERANK|WHISPER|TTS")
-_IMAGES = {
-    "ollama/ollama": 11434,
-    "vllm/vllm-openai": 8000,
-    "ghcr.io/berriai/litellm": 4000,
-    "ggml-org/llama.cpp": 8080,
-}
-
-
 def of_env(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
     """A `.env` that names a server which speaks Chat Completions, and its model. No value of a key is read."""
     address = model = ""
@@ -290,14 +282,10 @@ def of_compose(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
 
 def _server(files: ProjectFiles, path: str, line: int, address: str, model: str, source: str) -> FoundAgent:
     folder = path.rpartition("/")[0]
-    config: Mapping[str, Any] = {
-        "kind": "openai",
-        "base_url": address,
-        "model": model or "${MODEL:-llama3.1}",
-        "api_key_env": "OPENAI_API_KEY",
-    }
-    if re.match(r"https?://(127\.0\.0\.1|localhost|\[::1\])", address):
-        config = {key: value for key, value in config.items() if key != "api_key_env"}
+    config = {"kind": "openai", "base_url": address, "model": model or "${MODEL:-llama3.1}"}
+    # A server of this machine wants no key.
+    if not re.match(r"https?://(127\.0\.0\.1|localhost|\[::1\])", address):
+        config["api_key_env"] = "OPENAI_API_KEY"
     return FoundAgent(
         sign=Sign.SERVER,
         name=agent_name(model or "model", path, files.root),

@@ -164,7 +164,7 @@ def _has_mark(folder: Path, tables: Mapping[str, Any], mark: str) -> bool:
     if not mark.startswith("["):
         return (folder / mark).exists()
     table, _, inner = mark.strip("[]").partition(".")
-    return inner in _table(tables, table) if inner else table in tables
+    return inner in table_in(tables, table) if inner else table in tables
 
 
 # Environments
@@ -294,16 +294,16 @@ def _of_uv(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
 
 def _of_poetry(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
     project = toml_of(folder / "pyproject.toml")
-    tables = _table(project, "tool")
-    backend = str(_table(project, "build-system").get("build-backend", ""))
+    tables = table_in(project, "tool")
+    backend = str(table_in(project, "build-system").get("build-backend", ""))
     if not ((folder / "poetry.lock").is_file() or "poetry" in tables or backend.startswith("poetry")):
         return
-    name = str(_table(project, "project").get("name") or _table(tables, "poetry").get("name"))
+    name = str(table_in(project, "project").get("name") or table_in(tables, "poetry").get("name"))
     # Poetry's `generate_env_name`: the name of the project with what shells mind replaced, and a hash of its folder.
     base = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name.lower())[:42] + "-" + _hash(os.path.realpath(folder))
     for parent in _poetry_places(folder, environ):
         # `poetry env use` writes there which of several environments it uses.
-        active = _table(toml_of(parent / "envs.toml"), base).get("minor")
+        active = table_in(toml_of(parent / "envs.toml"), base).get("minor")
         listed = sorted(parent.glob(f"{glob.escape(base)}-py*"), key=_by_version, reverse=True)
         chosen = [path for path in listed if path.name == f"{base}-py{active}"]
         yield from _existing([*chosen, *listed], "poetry", str(parent), folder)
@@ -317,7 +317,7 @@ def _poetry_places(folder: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     for file in (folder / "poetry.toml", config / "config.toml"):
         settings = toml_of(file)
         cache = cache or _word(settings.get("cache-dir"))
-        path = path or _word(_table(settings, "virtualenvs").get("path"))
+        path = path or _word(table_in(settings, "virtualenvs").get("path"))
     caches = [_expanded(cache)] if cache else [_folder_of_user("XDG_CACHE_HOME", environ) / "pypoetry"]
     for cache_folder in caches:
         yield _expanded(path.replace("{cache-dir}", str(cache_folder))) if path else cache_folder / "virtualenvs"
@@ -350,7 +350,7 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
         yield replace(interpreter, packages=tuple(beside) if interpreter.prefix is None else ())
     if (folder / "pdm.lock").is_file() or "pdm" in tables_of(folder):
         config = _folder_of_user("XDG_CONFIG_HOME", environ) / "pdm" / "config.toml"
-        home = _word(_table(toml_of(config), "venv").get("location"))
+        home = _word(table_in(toml_of(config), "venv").get("location"))
         parent = _expanded(home) if home else _folder_of_user("XDG_DATA_HOME", environ) / "pdm" / "venvs"
         # As PDM names its environments.
         digest = base64.urlsafe_b64encode(hashlib.md5(str(folder).encode(), usedforsecurity=False).digest())
@@ -366,22 +366,22 @@ def _of_pdm(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
 def _of_hatch(folder: Path, environ: Mapping[str, str]) -> Iterator[Interpreter]:
     project = toml_of(folder / "pyproject.toml")
     # Hatch reads its settings from either file; where both have one, `hatch.toml` wins.
-    settings = {**_table(_table(project, "tool"), "hatch"), **toml_of(folder / "hatch.toml")}
-    backend = str(_table(project, "build-system").get("build-backend", ""))
+    settings = {**table_in(project, "tool", "hatch"), **toml_of(folder / "hatch.toml")}
+    backend = str(table_in(project, "build-system").get("build-backend", ""))
     if not settings and not backend.startswith("hatchling"):
         return
-    name = re.sub(r"[-_.]+", "-", str(_table(project, "project").get("name") or "")).lower()
+    name = re.sub(r"[-_.]+", "-", str(table_in(project, "project").get("name") or "")).lower()
     # As Hatch names its environments: on macOS and Windows the case of a path says nothing.
     real = os.path.realpath(folder)
     identity = _hash(real.casefold() if sys.platform in ("darwin", "win32") else real)
-    default = _table(_table(settings, "envs"), "default")
+    default = table_in(settings, "envs", "default")
     path = environ.get("HATCH_ENV_TYPE_VIRTUAL_PATH") or _word(default.get("path"))
     user = toml_of(
         Path(environ.get("HATCH_CONFIG") or _folder_of_user("XDG_CONFIG_HOME", environ) / "hatch" / "config.toml")
     )
-    dirs = _table(user, "dirs")
+    dirs = table_in(user, "dirs")
     data = environ.get("HATCH_DATA_DIR") or _word(dirs.get("data"))
-    virtual = _word(_table(dirs, "env").get("virtual"))
+    virtual = _word(table_in(dirs, "env").get("virtual"))
     data_folder = _expanded(data) if data else _folder_of_user("XDG_DATA_HOME", environ) / "hatch"
     parent = folder / _expanded(virtual) if virtual else data_folder / "env" / "virtual"
     # The environment `default` has the project's name; with a folder of its own it lies in that at once.
@@ -493,8 +493,8 @@ def required_python(folders: Sequence[Path]) -> tuple[str, Path] | None:
     for folder in folders:
         file = folder / "pyproject.toml"
         content = toml_of(file)
-        poetry = _table(_table(_table(content, "tool"), "poetry"), "dependencies")
-        for versions in (_table(content, "project").get("requires-python"), poetry.get("python")):
+        poetry = table_in(content, "tool", "poetry", "dependencies")
+        for versions in (table_in(content, "project").get("requires-python"), poetry.get("python")):
             if isinstance(versions, str):
                 return versions, file
     return None
@@ -509,7 +509,7 @@ def is_older(version: str, versions: str) -> bool:
 
 def tables_of(folder: Path) -> Mapping[str, Any]:
     """The tables below `tool` in the folder's pyproject.toml."""
-    return _table(toml_of(folder / "pyproject.toml"), "tool")
+    return table_in(toml_of(folder / "pyproject.toml"), "tool")
 
 
 def toml_of(path: Path) -> dict[str, Any]:
@@ -535,9 +535,12 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _table(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    table = data.get(name)
-    return table if isinstance(table, dict) else {}
+def table_in(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """The table below these names in TOML; {} where there is none."""
+    for name in names:
+        inner = data.get(name)
+        data = inner if isinstance(inner, dict) else {}
+    return data
 
 
 def _entry(text: str, key: str) -> str:
