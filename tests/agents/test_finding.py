@@ -949,6 +949,14 @@ def test_a_setup_file_that_says_nothing_of_commands(tmp_path: Path, file: str, t
     assert [agent.sign for agent in agents] == [Sign.PROGRAM]
 
 
+@pytest.mark.parametrize("text", ["x = " + "[" * 100_000, "[project", "x = '\udcff'"], ids=["deep", "cut", "no text"])
+def test_a_project_file_that_can_not_be_read_hides_no_agent(tmp_path: Path, text: str) -> None:
+    files = {"bot.py": "from pydantic_ai import Agent\nbot = Agent('m')\n", "pyproject.toml": ""}
+    project(tmp_path, files)
+    (tmp_path / "pyproject.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    assert [agent.config["callable"] for agent in find_agents(tmp_path).agents] == ["bot.py:bot"]
+
+
 def test_the_commands_of_a_poetry_project(tmp_path: Path) -> None:
     scripts = 'serve = "tool.server:main"\nask = "tool.ask:main"\nsum = "tool.sum:main"\nbad = {callable = "x:y"}\n'
     files = {

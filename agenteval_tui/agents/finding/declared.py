@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import configparser
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,7 +18,7 @@ from agenteval_tui.agents.finding.project_files import ProjectFiles
 from agenteval_tui.agents.finding.python_agents import PythonAgents
 from agenteval_tui.agents.finding.python_module import bindings, called_name, constant_text, keyword
 from agenteval_tui.agents.process.project_environment import workspace_members
-from agenteval_tui.agents.process.project_interpreter import table_in, tables_of
+from agenteval_tui.agents.process.project_interpreter import parsed_toml, table_in, tables_of
 from agenteval_tui.core.json_values import json_object
 
 _ADDRESS = re.compile(
@@ -57,7 +56,7 @@ def scripts_of(files: ProjectFiles, path: str) -> Iterator[tuple[str, ConsoleScr
 
 def _scripts_of_pyproject(data: bytes) -> tuple[str, Mapping[str, Any]]:
     """The name of a project, and its commands, each with the function that it calls."""
-    tables = _tables(data)
+    tables = parsed_toml(data.decode("utf-8", "replace"))
     project, poetry, flit = (table_in(tables, *names) for names in (("project",), ("tool", "poetry"), ("tool", "flit")))
     name = str(project.get("name") or poetry.get("name") or table_in(flit, "metadata").get("dist-name"))
     return name, {**table_in(flit, "scripts"), **table_in(poetry, "scripts"), **table_in(project, "scripts")}
@@ -136,18 +135,11 @@ def _place_of_script(data: bytes, command: str, target: str) -> tuple[int, str]:
     return 1, f"{command} = {target}"
 
 
-def _tables(data: bytes) -> dict[str, Any]:
-    try:
-        return tomllib.loads(data.decode("utf-8"))
-    except ValueError:
-        return {}
-
-
 def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
     """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`. The workflows
     of `[tool.llamaagents.workflows]`, which was `[tool.llamadeploy.workflows]`."""
     data = files.text(path) or b""
-    tools = table_in(_tables(data), "tool")
+    tools = table_in(parsed_toml(data.decode("utf-8", "replace")), "tool")
     folder = path.rpartition("/")[0]
     for finder in finders():
         for key, target in finder.tables(tools):

@@ -514,14 +514,18 @@ def tables_of(folder: Path) -> Mapping[str, Any]:
 
 def toml_of(path: Path) -> dict[str, Any]:
     """A file of settings; {} if there is none, or it can't be read."""
-    text = _text(path)
+    return parsed_toml(_text(path))
+
+
+def parsed_toml(text: str) -> dict[str, Any]:
+    """The tables of a text; {} if it is no TOML."""
     if not text:
         return {}
     import tomllib  # here: it takes 10 ms, and most suites have no project with settings
 
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError):  # a stranger's file may be nested as deep as it likes
         return {}
 
 
