@@ -22,7 +22,7 @@ _QUOTED = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
 
 
 def literally(text: str) -> str:
-    """A text as a config says it: braces in it are meant as such, and are no placeholder."""
+    """A text as a config says it: its braces stand for themselves, not for a placeholder."""
     return text.replace("{{", '{{"{{"}}')
 
 

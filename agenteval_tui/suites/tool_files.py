@@ -38,8 +38,8 @@ def load_tools(tools: Any, base_dir: Path, *, trusted: bool = False) -> list[dic
 
 
 def tools_as_read(tools: Any, base_dir: Path, *, trusted: bool = False) -> Any:
-    """The tools of a file; as they are written where they are no file, or one that can't be read: whoever makes the
-    agent says what is wrong with it."""
+    """The tools of a file. Other tools stay as they are written, and so does the name of a file that can't be read:
+    whoever makes the agent says what is wrong with it."""
     if isinstance(tools, str) and not tools.startswith(BUILT_IN):
         with suppress(AgentevalError):
             return load_tools(tools, base_dir, trusted=trusted)

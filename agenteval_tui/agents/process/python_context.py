@@ -83,7 +83,7 @@ def messages_for(function: Any, name: str, value: Any) -> object:
 
 def argument_for(function: Any, name: str, value: Any, target: str) -> object:
     """What the option `input` gives a parameter, as the type that it declares: messages as in `messages_for`, and an
-    object, or a list of them, as a model of pydantic or a dataclass. Raises WrongTarget where its fields can't be."""
+    object, or a list of objects, as a model of pydantic or a dataclass. Raises WrongTarget where fields can't be."""
     value = messages_for(function, name, value)
     several = isinstance(value, list)
     objects: list[Any] = value if several else [value]

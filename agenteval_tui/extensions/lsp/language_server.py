@@ -143,7 +143,7 @@ class _Question(Protocol):
 def _about_suite(
     ask: Callable[[SuiteServer, Asked, LoadedSuite, Positions], T | None],
 ) -> Callable[[SuiteServer, Asked], T | None]:
-    """A question about a suite. For a text that is not open, or that is no suite, the answer is none."""
+    """A question about a suite. For a text that is not open or not a suite, there is no answer."""
 
     @functools.wraps(ask)
     def answer(server: SuiteServer, params: Asked) -> T | None:

@@ -146,7 +146,7 @@ def _observe(owner: Any) -> None:
 
 
 def _is_in_code(call_id: object) -> bool:
-    """Whether a call was made in the code of another one: `_step` gives it such an id."""
+    """Whether a call was made by the code of a step: `_called_in_code` gives it such an id."""
     return _IN_CODE in str(call_id)
 
 

@@ -123,8 +123,8 @@ class Contents:
 
     def look(self, paths: Iterable[str], *, since: float = math.inf) -> bool:
         """Take files as they are now that were not looked at yet: a save that changes nothing is told by it. What was
-        looked at may have been saved since, and that is still to be told. So is what a person may have saved `since` (a
-        time of `time.time`) the runs began that read it: gives whether there is such a file."""
+        looked at may have been saved meanwhile, and that is still to be told. So is what a person may have saved since
+        the runs began that read it (`since`, a time of `time.time`): gives whether there is such a file."""
         is_late = False
         for path in paths:
             if path not in self._digests:

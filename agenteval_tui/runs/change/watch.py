@@ -95,8 +95,7 @@ class Watch:
         self._runs: Sequence[RecordedRun] = ()
         """What the last check was begun for."""
         self._since = math.inf
-        """When the first check began whose files are not known yet: one that is interrupted may have started what goes
-        on."""
+        """The start of the first check whose files are not known yet: what an interrupted one has started may go on."""
         self._executions: list[str] = []
         self._known: dict[str, frozenset[str]] = {}
         self._spent: float | None = 0.0
