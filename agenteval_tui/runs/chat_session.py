@@ -10,7 +10,7 @@ from contextlib import aclosing
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from agenteval_tui.agents.base import Agent, AgentRequest, Closable, Done, Failed, PromptSent, Recorded
+from agenteval_tui.agents.base import Agent, AgentRequest, Done, Failed, PromptSent, Recorded
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.redaction import EventRedactor
@@ -93,13 +93,13 @@ class Conversation:
             self.busy = False
             raise
         began = time.monotonic()
-        self._question = Message("user", text)
+        question = self._question = Message("user", text)
         self._recorder, self._replayed = Recorder(()), None
         self.turns.append(ChatMessage(text))
         changed()
         error: RunError | None = None
         try:
-            error = await self._listen(self._agent, changed)
+            error = await self._listen(self._agent, question, self._recorder, changed)
         except BaseException as broken:
             # Cancelled (the usual case), or the agent broke: what it said until then stays.
             kind = CANCELLED if not isinstance(broken, Exception) else type(broken).__name__
@@ -110,7 +110,7 @@ class Conversation:
             if not isinstance(broken, Exception):
                 raise
         finally:
-            self._end(error, (time.monotonic() - began) * 1000)
+            self._end(question, error, (time.monotonic() - began) * 1000)
             changed()
         return self.turns[-1]
 
@@ -118,26 +118,17 @@ class Conversation:
         store = self._store() if self._store is not None and self.configured.kind == "replay" else None
         return make_configured(self.configured, self._permission, store=store)
 
-    def forget(self) -> None:
-        """Begin a new conversation with the same agent."""
-        self.turns.clear()
-        self._before = self.answered = Transcript()
-        self._recorder = self._replayed = self._question = None
-        if isinstance(self._agent, Closable):
-            self._agent.release(self._run)
-        self._run = new_id()
-
     async def close(self) -> None:
         """Give back the agent's connections and processes."""
         if self._agent is not None:
             agent, self._agent = self._agent, None
             await agent.close()
 
-    async def _listen(self, agent: Agent, changed: Callable[[], None]) -> RunError | None:
-        assert self._question is not None
-        assert self._recorder is not None
+    async def _listen(
+        self, agent: Agent, question: Message, recorder: Recorder, changed: Callable[[], None]
+    ) -> RunError | None:
         request = AgentRequest(
-            messages=(*self.answered.messages, self._question),
+            messages=(*self.answered.messages, question),
             test_id="chat",
             seed=len(self.turns),
             tool_calls=self.answered.tool_calls,
@@ -154,14 +145,14 @@ class Conversation:
                     self._replayed = _answers(event.transcript)
                     done = True
                 else:
-                    self._recorder.apply(event)
+                    recorder.apply(event)
                 changed()
                 if isinstance(event, Failed):
                     return event.error
                 done = done or isinstance(event, Done)
                 if isinstance(event, Done):
                     break
-        if not done and not self._recorder.transcript().final_output:
+        if not done and not recorder.transcript().final_output:
             message = "the agent stopped without an answer and without saying that it was done"
             return RunError("protocol", message, code=ErrorCode.NOT_DONE)
         return None
@@ -175,18 +166,17 @@ class Conversation:
         """What the agent said in this turn."""
         return self._replayed or (self._recorder.transcript() if self._recorder is not None else Transcript())
 
-    def _end(self, error: RunError | None, took_ms: float) -> None:
+    def _end(self, question: Message, error: RunError | None, took_ms: float) -> None:
         self.busy = False
         transcript, last = self._made(), self.turns[-1]
         usage = self._priced(transcript)
         transcript = replace(transcript, usage=usage)
-        whole = _joined(self._before, self._question, transcript) if self._question is not None else self._before
-        if error is None and self._question is not None:
-            self.answered = _joined(self.answered, self._question, transcript)
+        if error is None:
+            self.answered = _joined(self.answered, question, transcript)
         self.turns[-1] = replace(
             last, usage=usage, took_ms=took_ms, first_token_ms=transcript.timing.first_token_ms, error=error
         )
-        self._before = replace(whole, error=error)
+        self._before = replace(_joined(self._before, question, transcript), error=error)
         self._question = self._recorder = self._replayed = None
 
 
