@@ -161,17 +161,15 @@ class ExecutionView:
         if self.planned is None:
             raise ValueError("nothing is planned yet")
         states = tuple(run.copy() for run in self.runs.values() if run.status != "queued")
-        ended_runs, throttled = tuple(self.ended_runs), tuple(self.throttled.values())
-        services = tuple(self.services.values())
         return Snapshot(
             self.seq,
             planned=self.planned,
             states=states,
-            ended_runs=ended_runs,
+            ended_runs=tuple(self.ended_runs),
             progress=self.progress,
             ended=self.ended,
-            throttled=throttled,
-            services=services,
+            throttled=tuple(self.throttled.values()),
+            services=tuple(self.services.values()),
         )
 
     def shown(self, run_id: str) -> RunShown | None:
