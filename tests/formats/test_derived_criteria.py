@@ -150,6 +150,7 @@ TARGETS: list[tuple[Any, Any, str, list[str]]] = [
     ("B", ["x", "y"], "B would be nice. ANSWER: (A)", ["failed"]),
     ("Z", ["x", "y"], "ANSWER: Z", []),
     ({"a": 1, "b": 2}, None, '{"b": 2, "a": 1}', ["passed"]),
+    ({"a": "{{ b }}", "c": 1}, None, '{"a": "{{ b }}", "c": 1}', ["passed"]),
     ({"answer": "Oslo"}, None, "Oslo", ["passed"]),
     ("", None, "x", []), (None, None, "x", []), (True, None, "x", []), ("a {{ b }}", None, "x", []),
     ("x" * 30_000, None, "x", []),

@@ -16,10 +16,13 @@ from agenteval_tui.formats.detect import detect
 from agenteval_tui.formats.import_file import import_file, open_source
 from agenteval_tui.formats.importers.suite_import import FoundTests, checked, suite_text
 from agenteval_tui.formats.stream.small_document import read_document
+from agenteval_tui.grading.grade import grade
 from agenteval_tui.grading.sentences import criterion_sentence
 from agenteval_tui.history.store import Store
+from agenteval_tui.runs.criteria import specs_of
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.model import Criterion, Suite, Test
+from agenteval_tui.transcripts.model import Transcript
 
 Read = Callable[..., tuple[Suite, FoundTests]]
 
@@ -662,3 +665,33 @@ def test_numbers_of_promptfoos_json_are_javascripts(suite: Read) -> None:
     given = '{"prompts": ["a"], "providers": ["b"], "tests": [{"assert": [{"type": "equals", "value": 1.0}]}]}'
     made, _ = suite(given, "promptfooconfig.json", "promptfoo-config")
     assert metrics(made.tests[0].criteria[0])[0]["equals"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "format_name"),
+    [
+        (
+            {"cases": [{"inputs": "x", "expected_output": "{{ a }}", "evaluators": [
+                {"Contains": "{{ a }}"}, {"Equals": {"value": "{{ a }}"}}, "EqualsExpected"]}]},
+            "c.json",
+            "pydantic-evals",
+        ),
+        (inspect_log("includes", {}, target="{{ a }}"), "log.json", "inspect"),
+        (inspect_log("exact", {}, target="{{ a }}"), "log.json", "inspect"),
+        ('{"inputs": {"question": "x"}, "outputs": {"words": ["{{ a }}"]}}\n', "d.jsonl", "langsmith-dataset"),
+        (
+            {"testFeatureId": "agent", "alias": "t", "testFeatureConfig": {"message": "x"}, "graders": [
+                {"graderTypeId": "exact-match", "name": "is it", "config": {"expectedValue": "{{ a }}"}}]},
+            "t.json",
+            "umbraco",
+        ),
+    ],
+    ids=["pydantic-evals", "inspect-includes", "inspect-exact", "langsmith", "umbraco"],
+)  # fmt: skip
+def test_braces_of_formats_without_templates_are_text(suite: Read, given: Any, name: str, format_name: str) -> None:
+    """A criterion would look for a variable of the test, which has none of this name, and be an error in each run."""
+    made, _ = suite(given, name, format_name)
+    (test,) = made.tests
+    transcript = Transcript(final_output="{{ a }}")
+    verdict = grade(transcript, specs_of(test.criteria), test.variables)
+    assert [str(result.outcome) for result in verdict.results] == ["passed"] * len(test.criteria)

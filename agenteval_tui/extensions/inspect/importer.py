@@ -37,7 +37,14 @@ from agenteval_tui.formats.importers.message_formats import (
     value_at,
 )
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, as_repetition, first_user_text
-from agenteval_tui.formats.importers.suite_import import LARGEST, FoundTests, checked, literal_prompt, needs_manual_work
+from agenteval_tui.formats.importers.suite_import import (
+    LARGEST,
+    FoundTests,
+    checked,
+    checked_literally,
+    literal_prompt,
+    needs_manual_work,
+)
 from agenteval_tui.formats.importers.traced_requests import as_asked
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
@@ -45,6 +52,7 @@ from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages
@@ -376,7 +384,7 @@ def _test_of(recording: Recording, options: Mapping[str, Mapping[str, Any]]) -> 
     for scorer in scorers:
         criterion = _criterion(scorer, expected, choices, options.get(scorer, {}))
         if expected is not None:
-            criterion["expected_value"] = plain_text(expected)
+            criterion["expected_value"] = literally(plain_text(expected))
         criteria.append(criterion)
     prompt_keys = literal_prompt(recording.prompt)
     if choices:
@@ -418,14 +426,14 @@ def _criterion(scorer: str, expected: Any, choices: Any, options: Mapping[str, A
         return checked(scorer, {"type": "Regex", "pattern": pattern, **flags})
     if len(targets) == 1 and targets[0]:
         if scorer == "includes":
-            return checked(
+            return checked_literally(
                 scorer, {"type": "TextMatch", "contains_ignore_case" if ignores_case else "contains": targets[0]}
             )
         if scorer == "exact":
-            return checked(scorer, {"type": "TextMatch", "equals_ignore_case": targets[0]})
+            return checked_literally(scorer, {"type": "TextMatch", "equals_ignore_case": targets[0]})
         if scorer in _GRADED:
             criteria = "The answer agrees with the reference."
-            return checked(scorer, {"type": "Judge", "criteria": criteria, "reference": targets[0]})
+            return checked_literally(scorer, {"type": "Judge", "criteria": criteria, "reference": targets[0]})
     called = f"{scorer}({', '.join(f'{name}={value!r}' for name, value in options.items())})" if options else scorer
     return needs_manual_work(scorer, f"Inspect's scorer {called[:300]}, target {' or '.join(targets)[:300]}")
 

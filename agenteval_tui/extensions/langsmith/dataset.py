@@ -22,12 +22,14 @@ from agenteval_tui.formats.importers.suite_import import (
     LARGEST,
     FoundTests,
     checked,
+    checked_literally,
     literal_prompt,
     needs_manual_work,
 )
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.metrics.matchers import literal
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.suites.datasets import EXPECTED, PROMPT_COLUMNS, variables_of
 from agenteval_tui.suites.templates import literal as as_plain_text
 from agenteval_tui.transcripts.codec import openai_messages
@@ -100,7 +102,7 @@ def _test(example: Mapping[str, Any], number: int, found_tests: FoundTests) -> d
         criterion["config_uxon"]["metrics"][0]["question"] = _QUESTION
         criteria.append(criterion)
         if expected := plain_text(variables.get(EXPECTED)):
-            criterion["expected_value"] = expected
+            criterion["expected_value"] = literally(expected)
     test["criteria"] = criteria
     return test
 
@@ -190,9 +192,9 @@ def _criteria(key: str, value: Any, of: int) -> Iterator[dict[str, Any]]:
         else:
             yield _asks(title, value, _QUESTION)
     elif isinstance(value, list) and value and all(isinstance(text, str) and 0 < len(text) <= _SHORT for text in value):
-        yield checked(title, {"type": "Keywords", "keywords": list(value)})
+        yield checked_literally(title, {"type": "Keywords", "keywords": list(value)})
     elif isinstance(value, Mapping | list) and value:
-        yield checked(title, {"type": "Json", "equals": literal(value)}, prototype="JsonResponse")
+        yield checked_literally(title, {"type": "Json", "equals": literal(value)}, prototype="JsonResponse")
 
 
 def _is_answer(message: Mapping[str, Any]) -> bool:
@@ -200,11 +202,11 @@ def _is_answer(message: Mapping[str, Any]) -> bool:
 
 
 def _expected(value: Any) -> dict[str, str]:
-    return {"expected_value": plain_text(value) if isinstance(value, str) else str(value)}
+    return {"expected_value": literally(plain_text(value) if isinstance(value, str) else str(value))}
 
 
 def _asks(title: str, expected: str, question: str) -> dict[str, Any]:
-    return checked(title, {"type": "Human", "question": question}, expected_value=expected)
+    return checked(title, {"type": "Human", "question": question}, expected_value=literally(expected))
 
 
 def _calls(title: str, names: list[str]) -> dict[str, Any]:

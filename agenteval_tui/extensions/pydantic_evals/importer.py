@@ -23,12 +23,13 @@ from agenteval_tui.formats.importers.message_formats import (
     value_at,
 )
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
-from agenteval_tui.formats.importers.suite_import import FoundTests, checked, needs_manual_work
+from agenteval_tui.formats.importers.suite_import import FoundTests, checked, checked_literally, needs_manual_work
 from agenteval_tui.formats.importers.usage_import import number, share, with_usage
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.suites.datasets import PROMPT_COLUMNS
 from agenteval_tui.transcripts.model import RunError, Timing
@@ -204,7 +205,7 @@ def _test(case: Mapping[str, Any], evaluators: list[Any], index: int) -> dict[st
         criteria = [needs_manual_work("As expected", "Does the answer say what the expected value says?")]
     if expected is not None:
         for criterion in criteria:
-            criterion["expected_value"] = plain_text(expected)
+            criterion["expected_value"] = literally(plain_text(expected))
     test: dict[str, Any] = {"name": name, **_asked(case["inputs"])}
     if isinstance(case.get("metadata"), Mapping) and case["metadata"]:
         test.setdefault("variables", {})["metadata"] = dict(case["metadata"])
@@ -250,14 +251,14 @@ def _translated(name: str, first: Any, keywords: Mapping[str, Any], expected: An
     if name in ("Equals", "EqualsExpected"):
         value = keywords.get("value", first) if name == "Equals" else expected
         if isinstance(value, str):
-            return checked(called, {"type": "TextMatch", "equals": value})
-        return None if value is None else checked(called, {"type": "Json", "equals": value})
+            return checked_literally(called, {"type": "TextMatch", "equals": value})
+        return None if value is None else checked_literally(called, {"type": "Json", "equals": value})
     if name == "Contains":
         value = keywords.get("value", first)
         if isinstance(value, str) and value:
             any_case = keywords.get("case_sensitive") is False
             key = "contains_ignore_case" if any_case else "contains"
-            return checked(called, {"type": "TextMatch", key: value})
+            return checked_literally(called, {"type": "TextMatch", key: value})
     if name == "MaxDuration":
         seconds = keywords.get("seconds", first)
         parsed = number(seconds)
@@ -266,7 +267,7 @@ def _translated(name: str, first: Any, keywords: Mapping[str, Any], expected: An
     if name in ("LLMJudge", "GEval"):
         rubric = keywords.get("rubric") or keywords.get("criteria") or first
         if isinstance(rubric, str) and rubric:
-            return checked(called, {"type": "Judge", "criteria": rubric})
+            return checked_literally(called, {"type": "Judge", "criteria": rubric})
     return None
 
 

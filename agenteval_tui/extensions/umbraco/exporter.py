@@ -150,7 +150,7 @@ def _pattern(pattern: str, flags: str, criterion: Criterion) -> tuple[str, dict[
     exact = _EXACT.fullmatch(pattern)
     if exact is not None and criterion.prototype_class == "TextResponse":
         text = criterion.expected_value or ""
-        if exact_pattern(text) == pattern:
+        if exact_pattern(str(_unquoted(text))) == pattern:
             return "exact-match", {"expectedValue": text, "ignoreCase": ignore_case}
     if criterion.prototype_class == "ToolResponse":
         tools = re.findall(r"\^Toolname:\\n((?:[^$\\]|\\.)*)\$\\n\?", pattern)

@@ -179,7 +179,7 @@ def _exact(name: str, config: Mapping[str, Any]) -> Made:
     text = plain_text(config.get("expectedvalue")).strip()
     # A pattern, since `equals` compares white space at the ends, too.
     metric = {"type": "Regex", "pattern": exact_pattern(text), **_flags(config)}
-    return checked(name, metric, **({"expected_value": text} if text else {}))
+    return checked(name, metric, **({"expected_value": literally(text)} if text else {}))
 
 
 def exact_pattern(text: str) -> str:

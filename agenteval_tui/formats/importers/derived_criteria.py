@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from agenteval_tui.formats.importers.suite_import import checked
+from agenteval_tui.formats.importers.suite_import import checked, checked_literally
 from agenteval_tui.grading import registry
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.metrics.matchers import literal
@@ -113,7 +113,9 @@ def criteria_of_actions(
         metric: dict[str, Any] = {"type": "Trajectory", "mode": "superset", "calls": calls}
         if overrides:
             metric["overrides"] = overrides
-        criteria.append(checked("Expected writing calls", metric, prototype="ToolResponse", description=about))
+        criteria.append(
+            checked_literally("Expected writing calls", metric, prototype="ToolResponse", description=about)
+        )
     most = Counter(call["name"] for call in calls)
     # A call that failed has written nothing: it may be made again.
     most.update(call.name for call in transcript.tool_calls if call.status == "error" and call.name in most)
@@ -154,7 +156,7 @@ def criteria_of_tools(tools: Any) -> tuple[dict[str, Any], ...]:
     if not calls:
         return ()
     metric = {"type": "Trajectory", "mode": "superset", "calls": calls}
-    return (checked("Expected tools", metric, prototype="ToolResponse"),)
+    return (checked_literally("Expected tools", metric, prototype="ToolResponse"),)
 
 
 def criteria_of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any], ...]:
@@ -166,7 +168,7 @@ def criteria_of_target(target: Any, choices: Any = None) -> tuple[dict[str, Any]
     if isinstance(target, Mapping) or (isinstance(target, list) and not all(isinstance(item, str) for item in target)):
         if len(json.dumps(target, default=str)) > _LONGEST:
             return ()
-        return (checked(name, {"type": "Json", "equals": target}),)
+        return (checked_literally(name, {"type": "Json", "equals": target}),)
     texts = [target] if not isinstance(target, list) else target
     texts = [str(text).strip() for text in texts if isinstance(text, str | int | float) and not isinstance(text, bool)]
     texts = [text for text in texts if text]

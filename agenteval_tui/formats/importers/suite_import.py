@@ -11,8 +11,10 @@ from msgspec import Struct, field
 
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import free_name
+from agenteval_tui.core.json_values import with_texts
 from agenteval_tui.core.storable import storable
 from agenteval_tui.formats.json_sanitize import replace_non_finite
+from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.suites.load import load_bytes
 from agenteval_tui.suites.slugs import ID, slug
 from agenteval_tui.suites.templates import is_template
@@ -87,6 +89,13 @@ def needs_manual_work(name: str, what: str) -> dict[str, Any]:
 def checked(name: str, metric: Mapping[str, Any], *, prototype: str = "TextResponse", **more: Any) -> dict[str, Any]:
     """A criterion with one metric."""
     return {"name": name, "prototype_class": prototype, "config_uxon": {"metrics": [dict(metric)]}, **more}
+
+
+def checked_literally(
+    name: str, metric: Mapping[str, Any], *, prototype: str = "TextResponse", **more: Any
+) -> dict[str, Any]:
+    """The same of a metric from a format without placeholders: braces in its texts are meant as such."""
+    return checked(name, with_texts(metric, literally), prototype=prototype, **more)
 
 
 def suite_text(imported: FoundTests, *, source: str) -> str:

@@ -227,6 +227,18 @@ def test_a_suite_goes_out_and_comes_back(tmp_path: Path, capsys: pytest.CaptureF
     assert imported(tmp_path, written)[0].tests == suite.tests
 
 
+def test_braces_that_are_text_go_out_as_they_came(tmp_path: Path) -> None:
+    grader = {
+        "graderTypeId": "exact-match",
+        "name": "is it",
+        "config": {"expectedValue": "{{ a }}", "ignoreCase": True},
+    }
+    suite, _ = imported(tmp_path, {**TEST, "graders": [grader]})
+    exported = exported_tests(suite, "k")
+    (written,) = exported.document[0]["graders"]
+    assert (written["config"], exported.notes) == (grader["config"], [])
+
+
 def test_what_umbraco_has_no_place_for_is_said(tmp_path: Path) -> None:
     (tmp_path / "s.suite.yaml").write_text(
         """
