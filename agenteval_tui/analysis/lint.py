@@ -798,8 +798,8 @@ def _holder_problems(loaded: LoadedSuite, node: Node | None, holder: Suite | Tes
         message = f"the folder to copy, {workdir.copy_of}, does not exist"
         yield _problem_at(loaded, _child_of(node, "workdir"), "no-folder", message, f"it is looked for in {folder}")
     for key in HOOKS:
-        listed = resolve(child) if (child := _child_of(node, key)) is not None else None
-        nodes = listed.items if isinstance(listed, SequenceNode) else []
+        child = _child_of(node, key)
+        nodes = _items(child)
         for number, hook in enumerate(getattr(holder, key)):
             place = nodes[number] if number < len(nodes) else child
             target = hook if isinstance(hook, str) else hook.callable if isinstance(hook, Hook) else None
