@@ -265,6 +265,7 @@ def _test(
             loaded, node, "no-agent", message, "write `agent: NAME` at the top, or run with --agent", "warning"
         )
     threshold = test.pass_threshold if test.pass_threshold is not None else suite.defaults.pass_threshold
+    # With a threshold the score decides, which warnings are part of.
     if not threshold and not any(criterion.severity == "error" for criterion in test.criteria):
         message = f'test "{test.id}" can\'t fail: none of its criteria has severity error'
         yield _problem_at(loaded, node, "cannot-fail", message, _CAN_FAIL, "warning")
@@ -618,6 +619,7 @@ class Datasets:
                 problems += check.missing_problems(names - test.variables.keys(), who)
             for who, looked_for in needles(test):
                 problems += check.empty_problems(looked_for - test.variables.keys(), who)
+        # A problem at its very beginning is one of the whole file: it is told where people named it.
         elif check.problems[0].line == 1 and check.problems[0].column == 1:
             problems = [self._named(test, problem) for problem in problems]
         for problem in problems:
@@ -666,6 +668,7 @@ class Datasets:
         for key in ("dataset", "file"):
             real = resolve(node)
             node = (real.get(key) if isinstance(real, MappingNode) else None) or node
+        # Of a long text the beginning is enough to find it by.
         end = max(node.start, min(node.end, node.start + 200))
         return self._loaded.problem("dataset", node.start, end, f"{problem.file}: {problem.message}", problem.fix)
 
@@ -677,6 +680,7 @@ def needles(test: Test) -> Iterator[tuple[str, set[str]]]:
         config = None if spec.broken else spec.value
         names = set(needle_names(without_templates(config)))
         for metric in metrics_in(config):
+            # A type may be written with its namespace.
             kind = str(metric.get("type")).rpartition(".")[2] if isinstance(metric, Mapping) else ""
             if kind in _COMPARES and metric.get(_COMPARES[kind]) is None:
                 names.add("expected_value")
@@ -692,6 +696,7 @@ def _askers(test: Test) -> Iterator[tuple[str, set[str]]]:
     texts = [test.prompt, *(test.turns or ()), *(text for message in test.messages or () for text in message.templates)]
     for message in test.messages or ():
         for call in message.tool_calls:
+            # A call may be written in either of OpenAI's forms.
             inner = call.get("function", call) if isinstance(call, dict) else None
             texts += texts_in(inner.get("arguments") if isinstance(inner, dict) else None)
     yield "the prompt", _variables_in(texts)
@@ -755,6 +760,7 @@ def _unknown(
     except AgentevalError as error:
         if key == "judge":
             return error
+        # Some embedders need no configuration: the kind is name enough.
         return None if entry_points.is_ready_embedder(name) else error
     if key == "embedder":
         kind = str(agent_config.as_dict().get("kind", ""))

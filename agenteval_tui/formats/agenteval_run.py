@@ -153,6 +153,7 @@ def _restore_ending(recording: Recording, data: Any) -> Recording:
     outcome = str(data["outcome"])
     if outcome not in _possible_outcomes(restored):
         return restored
+    # `number` takes texts, too, which we never write.
     score = None if isinstance(data.get("score"), str | bool) else number(data.get("score"))
     return replace(
         restored,

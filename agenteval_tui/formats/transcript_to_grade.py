@@ -128,6 +128,7 @@ def _recorded(source: Source, format_: Format, name: str) -> Iterator[RunToGrade
             raise AgentevalError(part.notes[0], where=name, fix=SHAPES)
         count += 1
         yield RunToGrade(f"run {count} ({part.test_id})", part.transcript, part.variables, (*part.notes, *reasons))
+        # What was skipped before a run belongs to it: it may lack that.
         reasons.clear()
     if not count:
         reason = f": {reasons[0]}" if reasons else ""

@@ -155,6 +155,7 @@ def flaky_document(
 
 
 def _variance(kind: type[_V], variance_component: VarianceComponent, **more: tuple[Variance, ...]) -> _V:
+    # Of fewer runs than k nothing is known of k of them.
     ks = [k for k in KS if k <= variance_component.n]
     split, step = variance_component.split, variance_component.step
     return extended(

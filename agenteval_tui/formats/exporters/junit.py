@@ -109,6 +109,7 @@ def _case(
     name += f" row {row.row_label}" if row.row else ""
     name += f" #{row.repetition}" if row.repetition > 1 else ""
     attributes = {
+        # Readers group by the class, and split its name at dots.
         "classname": f"{suite}.{row.test_id}",
         "name": name,
         "time": f"{(row.duration_ms or 0) / 1000:.3f}",
@@ -166,6 +167,7 @@ def _of_baseline(against: BaselineResult | None, suites: set[str]) -> list[tuple
     properties += [
         ("baseline.within chance", regression_text(test)) for test in against.by_chance if test.suite_key in suites
     ]
+    # Notices name suites as people do; the keys tell which of them are meant.
     names = {test.suite for test in against.gating.tests if test.suite_key in suites}
     notices = [notice for notice in against.notices if notice.suite in names]
     return properties + [("baseline.notice", line) for line in notice_lines(notices)]

@@ -59,6 +59,7 @@ def result_recording(value: Mapping[str, Any]) -> Recording:
         conversation = as_conversation(answer)
         if not isinstance(conversation.get("messages"), list):
             raise AgentevalError("no conversation: the response has no message")
+        # A batch's line has an `error` of its own, which is read above.
         transcript = replace(transcript_in(conversation, notes), error=None)
     return Recording(
         test_id=as_id(name or "request"),
@@ -92,6 +93,7 @@ def _answer(value: Mapping[str, Any]) -> tuple[Mapping[str, Any], RunError | Non
 
 def _error(error: Any, kind: str, otherwise: str) -> RunError:
     """Why a request failed: the innermost `error` says it."""
+    # Servers wrap it: {"error": {"error": {"message": ...}}}.
     while isinstance(error, Mapping) and isinstance(error.get("error"), Mapping):
         error = error["error"]
     about = error if isinstance(error, Mapping) else {"message": error}
@@ -199,6 +201,7 @@ def _conversation(value: Any, number: int, line: int) -> Recording | Skipped:
         return Skipped(error.what, line)
     own = about.get(KEY)
     answered_at_all = any(message.role == "assistant" for message in transcript.messages)
+    # A run of ours may have ended before the agent said anything.
     if not answered_at_all and transcript.error is None and not is_ours(own):
         return Skipped("the agent says nothing in it (no message with the role `assistant`)", line)
     name = _name_of(about) or f"conversation {number}"

@@ -156,6 +156,7 @@ def _free_id(test: Mapping[str, Any], used_ids: set[str]) -> str:
     own_id = str(test.get("id") or "")
     if not ID.fullmatch(own_id):
         own_id = slug(own_id or str(test.get("name") or ""))[:60].strip("-._")
+    # What is left of a name may begin with a sign that no id begins with.
     base = own_id if ID.fullmatch(own_id) else "test"
     candidate = free_name(base, lambda test_id: test_id.casefold() in used_ids)
     used_ids.add(candidate.casefold())

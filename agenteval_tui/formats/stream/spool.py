@@ -49,5 +49,6 @@ class Spool:
         rows_by_key = self._rows.execute(
             "SELECT keys.key, kept.value FROM kept JOIN keys ON keys.id = kept.key ORDER BY keys.id, kept.place"
         )
+        # In the order of keys: only the values of one key are in memory.
         for key, rows in groupby(rows_by_key, key=lambda row: row[0]):
             yield json.loads(key), [json.loads(row[1]) for row in rows]
