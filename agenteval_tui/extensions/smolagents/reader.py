@@ -118,7 +118,8 @@ def _watched(agent: Any) -> _InCode | None:
     """What the agent will call in its code; None where it writes none, or where that runs in another process."""
     if type(getattr(agent, "python_executor", None)).__name__ != "LocalPythonExecutor":
         return None
-    for tool in (*agent.tools.values(), *agent.managed_agents.values()):
+    # Older versions keep other agents elsewhere.
+    for tool in (*agent.tools.values(), *(getattr(agent, "managed_agents", None) or {}).values()):
         owner = next(cls for cls in type(tool).__mro__ if "__call__" in vars(cls))
         if owner not in _observed:
             _observed.add(owner)
