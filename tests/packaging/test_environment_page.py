@@ -34,8 +34,9 @@ NOT_VARIABLES = frozenset(
         *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM"),  # set for git when the demo makes its folder
         # Of git's variables those that it still gets, and those that are set for it, when commits are read.
         *("GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_TERMINAL_PROMPT", "GIT_NO_LAZY_FETCH"),
-        "HEAD",
-        "PIL",  # of git: what is checked out
+        "HEAD",  # of git: what is checked out
+        "PIL",  # the package of images
+        "WHEN",  # what the help calls a time
         "MZ",  # a program of Windows begins with it
         "SC_CLK_TCK",  # of os.sysconf
         *("MODULE_NOT_FOUND", "ERR_MODULE_NOT_FOUND", "SOURCE"),  # Node's codes, and a mark in code for Node
