@@ -695,3 +695,22 @@ def test_braces_of_formats_without_templates_are_text(suite: Read, given: Any, n
     transcript = Transcript(final_output="{{ a }}")
     verdict = grade(transcript, specs_of(test.criteria), test.variables)
     assert [str(result.outcome) for result in verdict.results] == ["passed"] * len(test.criteria)
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "format_name"),
+    [
+        ({"cases": [{"inputs": "x", "evaluators": [{"Mine": "{{ a }}"}]}]}, "c.json", "pydantic-evals"),
+        (inspect_log("mine", {}, target="{{ a }}"), "log.json", "inspect"),
+        ({"testFeatureId": "agent", "alias": "t", "testFeatureConfig": {"message": "x"},
+          "graders": [{"graderTypeId": "mine", "name": "is it", "config": {"is": "{{ a }}"}}]}, "t.json", "umbraco"),
+    ],
+    ids=["pydantic-evals", "inspect", "umbraco"],
+)  # fmt: skip
+def test_a_person_is_asked_with_the_braces_that_a_check_has(
+    suite: Read, given: Any, name: str, format_name: str
+) -> None:
+    made, _ = suite(given, name, format_name)
+    (criterion,) = made.tests[0].criteria
+    (result,) = grade(Transcript(final_output="x"), specs_of([criterion]), {}).results
+    assert str(result.outcome) == "needs_review"

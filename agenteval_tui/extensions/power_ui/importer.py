@@ -146,7 +146,7 @@ def _criterion(row: Mapping[str, Any], index: int, case: str, imported: FoundTes
     except UnknownNameError as error:
         imported.note(f"{case}, {criterion['name']!r}: {error.what}: a person decides; write a criterion in its place")
         settings = json.dumps({"prototype_class": prototype, "config_uxon": config}, ensure_ascii=False)
-        manual = needs_manual_work(criterion["name"], f"Power UI's criterion {settings}")
+        manual = needs_manual_work(criterion["name"], f"Power UI's criterion {settings}", has_placeholders=True)
         own = criterion.pop("description", "")
         return {**criterion, **manual, "description": " ".join(filter(None, (own, manual["description"])))}
     criterion["prototype_class"] = prototype_class

@@ -81,7 +81,9 @@ def criteria_of(
 def _criteria(assertions: Any, sources: _Sources, share: float) -> Iterator[dict[str, Any]]:
     for assertion in as_list(assertions):
         if not isinstance(assertion, Mapping):
-            yield needs_manual_work(f"Assertion {plain_text(assertion)[:60]}", plain_text(assertion)[:300])
+            yield needs_manual_work(
+                f"Assertion {plain_text(assertion)[:60]}", plain_text(assertion)[:300], has_placeholders=True
+            )
         elif assertion.get("type") == "assert-set":
             yield from _set(assertion, sources, share)
         else:
@@ -186,7 +188,7 @@ def _asked(assertion: Mapping[str, Any], name: str, kind: str) -> dict[str, Any]
     keys = ("value", "threshold", "provider", "transform", "assert", "config")
     rest = {key: assertion[key] for key in keys if assertion.get(key) is not None}
     details = json.dumps(rest, ensure_ascii=False, default=str)[:400] if rest else ""
-    return needs_manual_work(name, f"promptfoo's assertion {kind} {details}".rstrip())
+    return needs_manual_work(name, f"promptfoo's assertion {kind} {details}".rstrip(), has_placeholders=True)
 
 
 def _name(assertion: Mapping[str, Any]) -> str:

@@ -73,16 +73,20 @@ def literal_prompt(text: str) -> dict[str, Any]:
     return {"prompt": text}
 
 
-def needs_manual_work(name: str, what: str) -> dict[str, Any]:
+def needs_manual_work(name: str, what: str, *, has_placeholders: bool = False) -> dict[str, Any]:
     """A criterion for a check that has no counterpart here: a person decides, until one is written.
 
-    Leaving it out would let the test pass for less than it asked.
+    Leaving it out would let the test pass for less than it asked. `has_placeholders`: braces in `what` are those of
+    the format, and name the test's variables, as here.
     """
+    question = f"Does the answer fulfil this? {what}"[:500]
     return {
         "name": name,
         "description": f"{NOT_TRANSLATED} {what}",
         "prototype_class": "TextResponse",
-        "config_uxon": {"metrics": [{"type": "Human", "question": f"Does the answer fulfil this? {what}"[:500]}]},
+        "config_uxon": {
+            "metrics": [{"type": "Human", "question": question if has_placeholders else literally(question)}]
+        },
     }
 
 
