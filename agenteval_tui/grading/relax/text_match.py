@@ -47,8 +47,8 @@ def _of_one(at: Path, raw: Mapping[str, Any], name: str, evidence: Evidence, tex
     """`contains`, `contains_ignore_case`, `starts_with`, `ends_with`."""
     path, written = (*at, name), raw[name]
     needle = str(evidence.expected)
-    if name == "contains" and "contains_ignore_case" not in raw:
-        yield Change("ignore case: `contains_ignore_case`", (ConfigEdit("rename", path, "contains_ignore_case"),), 1.1)
+    if name == "contains":
+        yield from _renamed(raw, path, "ignore case", "contains_ignore_case", 1.1)
     many = _ANY.get(name.removesuffix("_ignore_case"), "")
     for variant in _found(evidence):
         if many not in raw:
@@ -57,27 +57,29 @@ def _of_one(at: Path, raw: Mapping[str, Any], name: str, evidence: Evidence, tex
     if name in ("starts_with", "ends_with"):
         where = "at the beginning" if name == "starts_with" else "at the end"
         title = f"anywhere, not only {where}"
-        if "contains" not in raw:
-            yield Change(f"{title}: `contains`", (ConfigEdit("rename", path, "contains"),), 1.8)
-        if "contains_ignore_case" not in raw:
-            rename = ConfigEdit("rename", path, "contains_ignore_case")
-            yield Change(f"{title}, in any case: `contains_ignore_case`", (rename,), 1.9)
+        yield from _renamed(raw, path, title, "contains", 1.8)
+        yield from _renamed(raw, path, f"{title}, in any case", "contains_ignore_case", 1.9)
     if piece := _common(needle, text, name):
         yield Change(
             f"look for less: {quoted(piece, 40)}", (ConfigEdit("set", path, piece),), 2.2 - len(piece) / len(needle)
         )
 
 
+def _renamed(raw: Mapping[str, Any], path: Path, title: str, name: str, cost: float) -> Iterator[Change]:
+    """The same text under the property `name`; nothing where the metric has that one already."""
+    if name not in raw:
+        yield Change(f"{title}: `{name}`", (ConfigEdit("rename", path, name),), cost)
+
+
 def _of_equals(at: Path, raw: Mapping[str, Any], name: str, evidence: Evidence, text: str) -> Iterator[Change]:
     path = (*at, name)
-    if name == "equals" and "equals_ignore_case" not in raw:
-        yield Change("ignore case: `equals_ignore_case`", (ConfigEdit("rename", path, "equals_ignore_case"),), 1.1)
+    if name == "equals":
+        yield from _renamed(raw, path, "ignore case", "equals_ignore_case", 1.1)
+    # Every text contains the empty one: that would check nothing.
     if evidence.expected:
-        if name == "equals" and "contains" not in raw:
-            yield Change("anywhere in the text: `contains`", (ConfigEdit("rename", path, "contains"),), 1.8)
-        if "contains_ignore_case" not in raw:
-            rename = ConfigEdit("rename", path, "contains_ignore_case")
-            yield Change("anywhere in the text, in any case: `contains_ignore_case`", (rename,), 1.9)
+        if name == "equals":
+            yield from _renamed(raw, path, "anywhere in the text", "contains", 1.8)
+        yield from _renamed(raw, path, "anywhere in the text, in any case", "contains_ignore_case", 1.9)
     if len(text) <= _LONGEST_WHOLE and "{{" not in text:
         yield Change(f"expect what was said: {quoted(text, 40)}", (ConfigEdit("set", path, text),), 2.4)
 
