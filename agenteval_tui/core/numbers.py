@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from math import ceil, isclose
 from typing import overload
@@ -24,6 +25,14 @@ def percent(share: float | None, decimals: int = 0, *, beside: float | None = No
 def percent_limit(share: float) -> str:
     """A limit for shares 0..1 in percent, as exactly as somebody set it: `98.75 %`."""
     return percent(share, _MOST_DECIMALS)
+
+
+def median(numbers: Iterable[float]) -> float:
+    """The middle one, or the mean of the two in the middle. The module `statistics` takes too long to load for it:
+    longer than a first page of the history to read."""
+    ordered = sorted(numbers)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def rate_bar(rate: float, cells: int, *, unicode: bool = True) -> str:

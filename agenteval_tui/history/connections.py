@@ -141,6 +141,21 @@ def connect_to_look(path: Path) -> Connection:
         return connect_reader(path, immutable=True)
 
 
+def file_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes that all pages of the history take. The file itself may lag behind its log."""
+    return _pages(connection, "page_count")
+
+
+def free_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that hold nothing."""
+    return _pages(connection, "freelist_count")
+
+
+def _pages(connection: sqlite3.Connection, which: str) -> int:
+    number, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in (which, "page_size"))
+    return number * size
+
+
 def use_wal(connection: sqlite3.Connection, path: Path) -> str:
     """Switch the file to its journal mode. Returns a notice when that can't be WAL, else "".
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.history import baselines
 from agenteval_tui.history.bulk_sql import batches
+from agenteval_tui.history.connections import free_bytes
 from agenteval_tui.history.process_liveness import is_alive
 from agenteval_tui.history.recordings import mark_superseded
 from agenteval_tui.history.replies import forget_runs
@@ -99,12 +100,6 @@ def runs_of(connection: sqlite3.Connection, executions: Sequence[int]) -> list[i
     for execution in executions:
         runs += [row[0] for row in connection.execute("SELECT id FROM runs WHERE execution = ?", (execution,))]
     return runs
-
-
-def free_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the file that hold nothing."""
-    free, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("freelist_count", "page_size"))
-    return free * size
 
 
 class _Remove(Operation):

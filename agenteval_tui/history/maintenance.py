@@ -20,6 +20,8 @@ from agenteval_tui.history.connections import (
     Connection,
     connect_to_look,
     connect_writer,
+    file_bytes,
+    free_bytes,
     on_network,
 )
 from agenteval_tui.history.delete_runs import orphan_rows, running_executions
@@ -128,9 +130,6 @@ def space(path: Path) -> DiskUsage:
 
 def _space(path: Path) -> DiskUsage:
     with closing(connect_to_look(path)) as connection:
-        size, free = (
-            int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "freelist_count")
-        )
         table_of = dict(connection.execute("SELECT name, tbl_name FROM sqlite_master").fetchall())
         sizes: dict[str, int] = {}
         try:
@@ -139,13 +138,13 @@ def _space(path: Path) -> DiskUsage:
             pages = []
         for name, number in pages:
             sizes[table_of.get(name, name)] = sizes.get(table_of.get(name, name), 0) + int(number)
-        total = int(connection.execute("PRAGMA page_count").fetchone()[0]) * size
+        total, unused = file_bytes(connection), free_bytes(connection)
     parts = {}
     for part, tables in _PARTS:
         parts[part] = sum(
             number for name, number in sizes.items() if name in tables or name.startswith(f"{tables[0]}_")
         )
-    parts["unused"] = free * size
+    parts["unused"] = unused
     parts["other"] = max(total - sum(parts.values()), 0)
     listed = sorted(((part, number) for part, number in parts.items() if number), key=lambda pair: -pair[1])
     return DiskUsage(tuple(listed), total)
@@ -229,7 +228,7 @@ def vacuum(store: Store) -> VacuumResult:
             where=str(path),
             fix="wait until it ends (agenteval ps)",
         )
-    _refuse_without_room(path, store.read(_pages))
+    _refuse_without_room(path, store.read(file_bytes))
     # What waits in this process would wait for the rewriting, or hold it up.
     store.flush()
     try:
@@ -240,20 +239,14 @@ def vacuum(store: Store) -> VacuumResult:
 
 def _vacuumed(path: Path) -> VacuumResult:
     with closing(connect_writer(path)) as connection:
-        before = _pages(connection)  # the file itself may lag behind its log
+        before = file_bytes(connection)
         connection.execute("INSERT INTO search (search) VALUES ('optimize')")
         connection.execute("VACUUM")
         connection.execute("PRAGMA optimize")
         # There is no log there.
         if not on_network(path):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return VacuumResult(before, _pages(connection))
-
-
-def _pages(connection: sqlite3.Connection) -> int:
-    """Bytes that the pages of the file take."""
-    pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
-    return pages * size
+        return VacuumResult(before, file_bytes(connection))
 
 
 def _refuse_without_room(path: Path, size: int) -> None:
@@ -450,10 +443,6 @@ def _health(path: Path) -> Health:
         problems = [str(row[0]) for row in connection.execute("PRAGMA quick_check(20)").fetchall()]
         database = Database(connection)
         tables = [name for name in database.table_names() if not name.startswith(("sqlite_", "search"))]
-        figures = {
-            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_size", "freelist_count", "journal_mode")
-        }
         version = schema.version_of(connection)
         sound = all(problem == "ok" for problem in problems)
         wrong: list[str] = []
@@ -466,8 +455,8 @@ def _health(path: Path) -> Health:
             newest_version=schema.newest(),
             size=path.stat().st_size,
             log_size=log.stat().st_size if log.exists() else 0,
-            free=figures["page_size"] * figures["freelist_count"],
-            journal=figures["journal_mode"],
+            free=free_bytes(connection),
+            journal=connection.execute("PRAGMA journal_mode").fetchone()[0],
             rows={name: database[name].count for name in tables},
             problems=tuple(problem for problem in problems if problem != "ok"),
             wrong=tuple(wrong),

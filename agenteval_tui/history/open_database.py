@@ -25,6 +25,7 @@ from agenteval_tui.history.connections import (
     OPENING_TRIES,
     connect_reader,
     connect_writer,
+    file_bytes,
     prepare_file,
     rescued_path,
     use_wal,
@@ -200,10 +201,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
         return version
     log = Path(f"{path}-wal")
     # The count of pages includes what is still in the log: only without one can the size be compared.
-    if not log.exists() or log.stat().st_size == 0:
-        pages, size = (int(connection.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("page_count", "page_size"))
-        if path.stat().st_size < pages * size:
-            raise DamagedError("the history file is damaged: its end is missing", where=str(path))
+    if (not log.exists() or log.stat().st_size == 0) and path.stat().st_size < file_bytes(connection):
+        raise DamagedError("the history file is damaged: its end is missing", where=str(path))
     try:
         for table in sorted(tables):
             # The tables of the search index are its own; it is looked at by a query.

@@ -19,6 +19,7 @@ from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.baselines import KEPT_RUNS
 from agenteval_tui.history.bulk_sql import batches
+from agenteval_tui.history.connections import file_bytes, free_bytes
 from agenteval_tui.history.delete_runs import DeleteResult, Progress, remove_runs, running_executions
 from agenteval_tui.history.recordings import FORK
 from agenteval_tui.history.search import moment
@@ -184,9 +185,5 @@ def _bytes(connection: sqlite3.Connection, going: array[int], number: int) -> in
         " + (SELECT coalesce(sum(length(data)), 0) FROM evidence)"
         " + (SELECT coalesce(sum(length(data)), 0) FROM tapes)"
     ).fetchone()[0]
-    pages, free, size = (
-        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-        for name in ("page_count", "freelist_count", "page_size")
-    )
-    rest = max((pages - free) * size - blobs, 0)
+    rest = max(file_bytes(connection) - free_bytes(connection) - blobs, 0)
     return int(own + rest * len(going) / max(number, 1))

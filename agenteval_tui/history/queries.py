@@ -16,6 +16,7 @@ from typing import Any
 
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.core.groups import grouped
+from agenteval_tui.core.numbers import median
 from agenteval_tui.core.storable import storable
 from agenteval_tui.history.bulk_sql import batches
 from agenteval_tui.history.errors import NothingRanError
@@ -530,14 +531,6 @@ def test_summaries(connection: sqlite3.Connection, suite_key: str) -> dict[str, 
     }
 
 
-def _median(numbers: list[float]) -> float | None:
-    # Not from `statistics`: that module takes longer to load than a first page to read.
-    ordered, half = sorted(numbers), len(numbers) // 2
-    if not ordered:
-        return None
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
 def _summary(
     test: str,
     runs: list[tuple[Any, ...]],
@@ -556,7 +549,7 @@ def _summary(
         errors=outcomes.count("error"),
         recent=outcomes,
         last_ms=max((moment for moment in started if moment is not None), default=None),
-        p50_ms=_median(measured),
+        p50_ms=median(measured) if measured else None,
         cost=sum(spent) / len(spent) if spent else None,
         criteria=criteria,
         total=total[0] - superseded,

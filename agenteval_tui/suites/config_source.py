@@ -152,9 +152,7 @@ def _literal(node: ScalarNode, text: str) -> _Steps | None:
 
     *lines, last = node.text.split("\n")
     for line in lines:
-        body = at
-        while body < end and body - at < indent and text[body] == " ":
-            body += 1
+        body = at + _spaces(text, at, end, indent)
         if body + len(line) > end:
             return None
         if line:
@@ -165,9 +163,7 @@ def _literal(node: ScalarNode, text: str) -> _Steps | None:
         offset += 1
         at = _after_newline(text, at, end)
     if last:
-        body = at
-        while body < end and body - at < indent and text[body] == " ":
-            body += 1
+        body = at + _spaces(text, at, end, indent)
         if body + len(last) > end:
             return None
         put(body)
@@ -235,11 +231,16 @@ def _block(node: ScalarNode, text: str, at: int, end: int) -> list[int]:
     return spots
 
 
-def _indent_here(text: str, at: int, end: int, width: int) -> int:
+def _spaces(text: str, at: int, end: int, most: int) -> int:
+    """How many spaces there are from `at` on, up to `most`."""
     count = 0
-    while count < width and at + count < end and text[at + count] == " ":
+    while count < most and at + count < end and text[at + count] == " ":
         count += 1
-    return count if count == width else 0
+    return count
+
+
+def _indent_here(text: str, at: int, end: int, width: int) -> int:
+    return width if _spaces(text, at, end, width) == width else 0
 
 
 def _over_blank_lines(text: str, at: int, end: int, indent: int) -> tuple[int, int]:

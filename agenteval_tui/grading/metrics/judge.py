@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from agenteval_tui.core.ids import content_hash
+from agenteval_tui.core.numbers import median
 from agenteval_tui.core.schema_rules import Rule, given, set_to, where
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.config.model import EXACT, RegexText, no_null
@@ -42,7 +43,7 @@ from agenteval_tui.grading.metrics.judge_reply_forms import (
     form_of,
     read_reply,
 )
-from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError, Scale, ScaleName, median
+from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError, Scale, ScaleName
 from agenteval_tui.grading.metrics.metric import ConfigWarning
 from agenteval_tui.grading.placeholders import PlaceholderError, is_blank, text_of
 from agenteval_tui.grading.regex_search import PatternError, SlowPatternError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -96,13 +95,6 @@ def read_verdict(value: object) -> bool:
     if number not in (0, 1):
         raise NoScoreError(f"{_short(value)} is neither pass nor fail")
     return bool(number)
-
-
-def median(scores: Iterable[float]) -> float:
-    """The middle one, or the mean of the two in the middle. The module `statistics` takes too long to load for it."""
-    ordered = sorted(scores)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _word(value: object) -> bool | None:
