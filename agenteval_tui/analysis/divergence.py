@@ -186,6 +186,7 @@ def placed_acts(transcript: Transcript, compared: Compared = EVERYTHING) -> tupl
     if transcript.error is not None:
         error = transcript.error
         acts.append((Action("error", ("error", error.kind), error.kind, text=error.message), None))
+    # To stop without a word is a step, too: another run answers there.
     elif not acts or acts[-1][0].kind != "answer":
         acts.append((Action("end", ("end",)), None))
     return tuple(acts)

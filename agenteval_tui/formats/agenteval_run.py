@@ -113,6 +113,7 @@ def restore(recording: Recording, data: Any, *, events: bool = False) -> Recordi
     results = recording.results
     if "results" in data:
         results = results_of(data["results"], transcript)
+    # It had none: what the format's own reader took for a verdict is none of ours.
     elif not events:
         results = ()
     restored = replace(

@@ -78,6 +78,7 @@ class UnreadTexts:
             if stored.has_all(value, field.rpartition(".")[2]):
                 continue  # nearly always: then no field needs a name
             for path, text in texts_of(value, field, stored.texts):
+                # Once nothing may be searched any more, only fields that were missing before are reported.
                 if stored.has(text) if stored.may_search else path not in missing or stored.is_text(text):
                     continue
                 missing.add(path)
@@ -323,6 +324,7 @@ def _crowded(groups: Mapping[str, Sequence[str]]) -> set[str]:
             parents[parent] += 1
     crowded = [parent for parent, several in parents.items() if several > MOST_NAMED]
     if crowded:
+        # Innermost first: what is joined there may leave the object around it with few names.
         depth = max(parent.count(".") for parent in crowded)
         return {parent for parent in crowded if parent.count(".") == depth}
     if len(groups) <= MOST_FIELDS or not parents:

@@ -139,6 +139,7 @@ class JsonReader:
             return self._bounded_list(room)
         if self._text.next_char() != '"':
             return self._text.value(self._largest), 0  # a number at the end of the window, or what is wrong is said
+        # However little room is left, a text keeps its beginning.
         most = max(LARGEST_PART, min(room, self._longest))
         begin = self._text.begin_of_string(most)
         whole = self._text.skip_string()
