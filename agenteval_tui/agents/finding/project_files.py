@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from agenteval_tui.agents.process.project_interpreter import ENVIRONMENT_FOLDERS
 from agenteval_tui.suites.env_files import PROJECT_FILES
 
 MOST_FILES = 4_000
@@ -19,7 +20,7 @@ MOST_SECONDS = 10.0
 _DEEPEST = 12
 _SKIPPED = frozenset(
     (
-        *("node_modules", "site-packages", "__pycache__", "dist", "build", "venv", "env", "vendor"),
+        *("node_modules", "site-packages", "__pycache__", "dist", "build", "vendor", *ENVIRONMENT_FOLDERS),
         *("third_party", "tests", "test", "__tests__", "__mocks__", "fixtures", "testdata", "e2e"),
         *("migrations", "benchmarks"),
     )

@@ -42,6 +42,7 @@ from agenteval_tui.agents.finding.python_module import (
     returns_a_value,
     source_of,
 )
+from agenteval_tui.agents.process.project_interpreter import ENVIRONMENT_FOLDERS
 from agenteval_tui.agents.process.python_answers import HISTORY
 
 _SETTINGS = ("settings", "config")
@@ -728,7 +729,7 @@ def python_of(root: Any, folder: str) -> str:
     """The interpreter of a project's own environment, as a command in `folder` names it."""
     place, up = folder, ""
     while True:
-        for name in (".venv", "venv", "env"):
+        for name in ENVIRONMENT_FOLDERS:
             if (root / place / name / "pyvenv.cfg").is_file():
                 return f"{up}{name}/bin/python"
         if not place:

@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.process.project_interpreter import (
+    ENVIRONMENT_FOLDERS,
     Interpreter,
     Tool,
     find_interpreter,
@@ -22,7 +23,7 @@ from agenteval_tui.suites.env_files import PROJECT_FILES, EnvFiles, env_files, s
 
 _MOST_FOLDERS = 2_000  # of a repository in which the project of a module is looked for
 _DEPTH = 3
-_PASSED_OVER = frozenset(("node_modules", "__pycache__", "site-packages", "build", "dist", "venv", "env"))
+_PASSED_OVER = frozenset(("node_modules", "__pycache__", "site-packages", "build", "dist", *ENVIRONMENT_FOLDERS))
 
 
 class ProjectEnvironment(Struct, frozen=True):

@@ -26,7 +26,8 @@ from agenteval_tui.core.errors import AgentevalError
 
 OLDEST = (3, 8)
 """The oldest Python that can run our part of the process."""
-_FOLDERS = (".venv", "venv", "env")
+ENVIRONMENT_FOLDERS = (".venv", "venv", "env")
+"""Where a project has its environment, in this order."""
 _MAX_BYTES = 4_000_000
 _PYTHONS = ("python", "python3")
 # Lock files first: a project may have settings for several tools, and the lock is of the one that is used. In brackets:
@@ -114,7 +115,7 @@ def find_interpreter(folders: Sequence[Path], environ: Mapping[str, str]) -> Int
     if active:
         return _of_prefix(Path(active), "VIRTUAL_ENV", "VIRTUAL_ENV", folders)
     for folder in folders:
-        for name in _FOLDERS:
+        for name in ENVIRONMENT_FOLDERS:
             if _is_environment(folder / name):
                 return _of_prefix(folder / name, "folder", str(folder / name), folders)
     for folder in folders:

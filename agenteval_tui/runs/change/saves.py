@@ -19,7 +19,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-_IGNORED = frozenset(("venv", "env", "node_modules", "__pycache__", "dist", "build", "site-packages"))
+from agenteval_tui.agents.process.project_interpreter import ENVIRONMENT_FOLDERS
+
+_IGNORED = frozenset((*ENVIRONMENT_FOLDERS, "node_modules", "__pycache__", "dist", "build", "site-packages"))
 """Folders that hold no source of an agent, beside those whose names begin with a dot: what belongs to tools, such as
 `.git` and `.venv`, and what servers write when they start, such as `.next`."""
 _FOLDERS = 4_000  # of a project that are watched
@@ -61,7 +63,7 @@ _CLOCK_S = 0.02  # by which the time of a file may be behind
 _NOT_KNOWN = "?"
 """In place of a digest: what the file said when it was read."""
 _BUILD_FOLDERS = frozenset(("dist", "build", "out", "target"))
-_INSTALLED = frozenset(("node_modules", "site-packages", ".venv", "venv", "env"))
+_INSTALLED = frozenset(("node_modules", "site-packages", *ENVIRONMENT_FOLDERS))
 _BUILT_SOURCES = (
     ".ts",
     ".tsx",
