@@ -52,7 +52,9 @@ class Sampling:
     def __init__(self, oracle: Oracle, transcript: Transcript, samples: int = SAMPLES) -> None:
         self.oracle = oracle
         self.samples = samples
+        # Stored with the continuations, so that their number is known when they are read again.
         oracle.options[SAMPLES_OPTION] = samples
+        # A program that is led by its tape repeats only what is on it.
         tape = oracle.source.tape
         again = [entry for entry in steps_to_redo(transcript) if not tape or entry[0] in tape]
         self.steps = [step for step, _ in again]

@@ -38,6 +38,7 @@ def blame_run(screen: InspectScreen) -> None:
         return
 
     def chosen(step: int | None) -> None:
+        # Another run may have been opened meanwhile.
         if screen.controller.bench is bench:
             screen.read_blame()  # it may have been sampled
             if step is not None:
@@ -120,6 +121,7 @@ class BlameScreen(AskingSheet[int | None]):
         if (blame := self.controller.blame) is not None:
             steps = self.query_one("#steps", VirtualList)
             at = steps.cursor_key
+            # The first time there is something to show; after that the cursor stays where it is.
             if at is None:
                 self._show_steps(True)
                 first = blame.decisive or next(iter(blame.others), None)

@@ -58,8 +58,10 @@ def unpacked(body: bytes, encoding: str) -> bytes:
         return body
     if encoding not in ("gzip", "x-gzip", "deflate"):
         raise RefusedExportError(415, f"bodies packed with {encoding[:40]} are not read; send gzip")
+    # 32: with the header of gzip or of zlib, whichever was sent as "deflate".
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)
     try:
+        # With a limit: a small body may unpack to more than the memory holds.
         data = unpacking.decompress(body, LARGEST)
     except zlib.error:
         raise RefusedExportError(400, f"the body is not {encoding}") from None

@@ -62,6 +62,7 @@ def _document(examples: Examples, number: int) -> object:
 
 def _leaves(data: object, path: str = "", deep: int = 0) -> Iterator[tuple[str, Any]]:
     """Values by their path as JMESPath has it; of a list its first entry, and the list itself."""
+    # What an agent answers may be nested without end; what says something is mostly near the top.
     if deep > _DEEP:
         return
     if isinstance(data, dict):
@@ -103,6 +104,7 @@ def _keys(examples: Examples, documents: list[Any]) -> Family:
     objects = ((number, documents[number]) for number in numbers(examples.good))
     masks = runs_by_key((key, number) for number, data in objects if isinstance(data, dict) for key in data)
     shared = [key for key, mask in sorted(masks.items()) if not examples.good & ~mask and key]
+    # A key with a point in it would be read as a path.
     choices = [([key], mask) for key, mask in sorted(masks.items())[:40] if key and "." not in key]
     if len(shared) > 1 and not any("." in key for key in shared):
         choices.append((shared, examples.good))

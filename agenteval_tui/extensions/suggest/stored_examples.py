@@ -69,6 +69,7 @@ def examples_of_execution(
     opinions: Mapping[str, bool] | None = None,
 ) -> TestExamples:
     """The same for the runs of an execution, whatever test they are of: imported runs have often one test each."""
+    # The newest first, as the runs of a test come.
     rows = store.runs_of_execution(execution_id)[::-1][:_READ]
     return _examples(store, rows, "", "", from_judge, opinions or {})
 
@@ -101,6 +102,7 @@ def _examples(
     transcripts = dict(store.transcripts([row.id for row in labelled]))
     room = _CHARACTERS - sum(len(transcript.final_output) for transcript in transcripts.values())
     for number, (run, transcript) in enumerate(store.transcripts([row.id for row in others])):
+        # Reading long answers takes most of the time: their characters are what is bounded.
         room -= len(transcript.final_output)
         if room < 0 and number >= _FEW:
             break
@@ -115,6 +117,7 @@ def _examples(
 
 def _names(store: Store, rows: Sequence[RunRow]) -> dict[str, None]:
     """The criteria that judged the newest run, in their order, and then others of the runs before."""
+    # Older runs may have criteria that were since renamed; of many runs the names are read from the newest.
     return dict.fromkeys(result.criterion for row in rows[:50] for result in store.results(row.id))
 
 

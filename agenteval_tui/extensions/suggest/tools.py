@@ -112,9 +112,11 @@ def _arguments(examples: Examples, names: Sequence[str], cost: float) -> Family:
         others = len(_all_arguments(examples, name)) > 1
         optional = any(not run_calls for run_calls in by_run.values())
         for title, arguments, more, source, lone in _of_tool(examples, by_run, list(listed)):
+            # Where good runs also do without the tool, a second condition lets them.
             for extra in ({}, {"required": False}) if optional else ({},):
                 metric = _check(name, arguments, others=others and not lone, **extra)
                 sentence = f"calls {name} with {title}" if not extra else f"calls {name}, if at all, with {title}"
+                # The same condition may come of several values: the first, which is the simplest, counts.
                 tried.setdefault(
                     canonical_json(metric), (sentence, metric, price + more + 1.5 * len(extra), source, f"tool {name}")
                 )

@@ -33,6 +33,7 @@ def tests_of(suite: Suite, key: str) -> ExportedTests:
 def _test(suite: Suite, test: Test, prompt: str, key: str, notes: list[str]) -> dict[str, Any]:
     own = test.context.as_dict().get(CONTEXT) if test.context is not None else None
     own = own if isinstance(own, Mapping) else {}
+    # Only Umbraco has this id: nothing in a suite could stand there.
     if not own.get("testTargetId"):
         notes.append(f"{test.id}: write the id of the agent in Umbraco as `testTargetId`")
     graders = []
@@ -93,6 +94,7 @@ def _grader(criterion: Criterion, test: str, notes: list[str]) -> dict[str, Any]
         "name": criterion.name,
         "description": criterion.description,
         "config": {name: _unquoted(value) for name, value in kind[1].items()},
+        # A guardrail passes where it finds something, which is the negation of our metric.
         "negate": criterion.negate != (kind[0] == "guardrail"),
         "severity": criterion.severity.capitalize(),
         "weight": criterion.weight,
@@ -155,6 +157,7 @@ def _pattern(pattern: str, flags: str, criterion: Criterion) -> tuple[str, dict[
     if criterion.prototype_class == "ToolResponse":
         tools = re.findall(r"\^Toolname:\\n((?:[^$\\]|\\.)*)\$\\n\?", pattern)
         names = [re.sub(r"\\(.)", r"\1", tool) for tool in tools]
+        # Only a pattern that the import writes is known again, and no other that happens to look like it.
         for mode in ("All", "Exact"):
             if order_pattern(names, alone=mode == "Exact") == pattern:
                 return "tool-call", _expected_tools(names, mode, True)
@@ -200,6 +203,7 @@ def _expected_tools(names: list[str], mode: str, ordered: bool) -> dict[str, Any
 
 
 def _id(key: str) -> str:
+    # The same suite gives the same ids, so that Umbraco changes its tests and adds no second ones.
     return str(uuid.uuid5(uuid.NAMESPACE_URL, key))
 
 

@@ -111,6 +111,7 @@ class AssistantV1:
             return
         get = Call("get_order", {"order_id": wish.order_id})
         rules = Call("search_policies", {"topic": "returns"})
+        # The order says nothing of the answer: what comes of it is for trajectories to allow.
         way = self.dice.choose("order of the look-ups", ("at once", "order first", "rules first"))
         if way == "at once":
             order_outcome, policy = yield Turn(self.say(wish, "look"), (get, rules))
