@@ -107,6 +107,7 @@ def _begin(config: Any) -> Chat:
     keys = {name: os.environ.get(name, "") for name in config.project.user_env or ()}
     session = context.HTTPSession(id=str(uuid.uuid4()), client_type="webapp", user_env=keys)
     begun = context.ChainlitContext(session)
+    # What an app sends to its page goes through the emitter, and nowhere else.
     begun.emitter = chat = Emitter(session)
     context.context_var.set(begun)
     return chat

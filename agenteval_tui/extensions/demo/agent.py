@@ -98,6 +98,7 @@ class DemoAgent:
         options = options_for(request, self._setup, self._options)
         seed = request.seed if options.seed is None else options.seed
         brief = request.context.get(SIMULATED_USER)
+        # It plays the simulated user of a test, and not the assistant.
         if isinstance(brief, Mapping):
             message = next_message(brief, request.messages, Dice(seed))
             async for event in self._stream(Turn(message), 0, options.pace, set()):
@@ -121,6 +122,7 @@ class DemoAgent:
         except AgentevalError as error:
             yield Failed(RunError.told("tool", error.what, error.fix))
             return
+        # A conversation that is continued: the program is run up to where it was, with the results that it got.
         rounds = made_since(request.messages, request.tool_calls)
         talk, turn, remaining = take_up(lambda chance: _talk(version, seed, chance, request), rounds)
         read_words = tokens(message.content for message in request.messages)
@@ -128,6 +130,7 @@ class DemoAgent:
         used_ids = {call.id for call in request.tool_calls}
         try:
             for call in request.tool_calls:
+                # The database is made anew for each run: what was changed in it before is changed again.
                 if call.status == "ok" and isinstance(call.arguments, dict):
                     call_tool(shop, call.name, call.arguments)
             key = 0
@@ -137,6 +140,7 @@ class DemoAgent:
                     for call in turn.calls
                 ]
                 new = [call for call, tool_outcome in zip(turn.calls, outcomes, strict=True) if tool_outcome is None]
+                # A turn whose calls are all known was said before.
                 if new or not turn.calls:
                     spoken = tokens([turn.text, *(canonical_json(dict(call.arguments)) for call in new)])
                     async for event in self._stream(Turn(turn.text, tuple(new)), key, options.pace, used_ids):
@@ -145,10 +149,10 @@ class DemoAgent:
                     read_words += spoken
                 if not turn.calls:
                     break
-                for one in new:
+                for shop_call in new:
                     began = self._clock()
                     await self._pause(_PER_TOOL, options.pace)
-                    outcome = call_tool(shop, one.name, one.arguments)
+                    outcome = call_tool(shop, shop_call.name, shop_call.arguments)
                     outcomes[outcomes.index(None)] = outcome
                     read_words += tokens([outcome.text])
                     yield ToolCallFinished(key, outcome.text, outcome.error, (self._clock() - began) * 1000)

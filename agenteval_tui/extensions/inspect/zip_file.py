@@ -60,6 +60,7 @@ def open_archive(file: IO[bytes]) -> Archive:
     try:
         opened = zipfile.ZipFile(file)
         listed = opened.infolist()
+    # A log that is being written, or was cut off, has no directory at its end yet.
     except (zipfile.BadZipFile, ValueError, OSError, EOFError, struct.error, NotImplementedError):
         return _recovered(file, budget)
     members = {
@@ -124,6 +125,7 @@ class _Limited(io.RawIOBase):
             raise DamagedMember("the archive ends in the middle of it", cut_off=True) from None
         except Exception as error:  # each way of packing has errors of its own
             raise DamagedMember(str(error) or type(error).__name__) from None
+        # Counted while it is read: what a header says of its size may be a lie.
         self._left -= len(data)
         self._budget.left -= len(data)
         if self._budget.left < 0:
@@ -268,6 +270,7 @@ class _Unpacking(io.RawIOBase):
         if isinstance(self._unpack, type(zlib.decompressobj())):
             return False
         rest = self._unpack.unused_data
+        # The beginning of the next frame may be cut by the end of a chunk.
         if len(rest) < 4:
             rest += self._packed(_CHUNK)
         if not rest.startswith(_FRAMES):

@@ -298,6 +298,7 @@ FORMAT = Format(
 def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | Skipped:
     """The run that a trace holds; `Skipped` when nothing was recorded of what was said."""
     spans, tools, agents, models = sorted_out(spans)
+    # The first to start is the outermost: what is around others starts before them.
     top = agents[0] if agents else spans[0]
     try:
         transcript, tellers = conversation_in(spans, tools, agents, models)
@@ -320,6 +321,7 @@ def recording_of(trace: str, spans: Sequence[Mapping[str, Any]]) -> Recording | 
     named = plain_text(about.get("agenteval.test.id"))
     conversations = (plain_text(span["attributes"].get("gen_ai.conversation.id")) for span in (top, *agents))
     conversation = next(filter(None, conversations), "")
+    # Without a test, runs of one conversation repeat one another; a trace alone is a test of its own.
     name = named or conversation or trace
     agent = next(filter(None, map(_agent_name, (top, *agents, *models))), "")
     # Without spans of models, usage and times are those of the agents that told the conversation.

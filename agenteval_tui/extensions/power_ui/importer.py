@@ -49,6 +49,7 @@ def tests(source: Source) -> FoundTests:
     found_tests = FoundTests(name=source.path.stem)
     if not rows[CRITERIA] or not rows[CASES]:
         missing = CASES if rows[CRITERIA] else CRITERIA
+        # Power UI exports each object into a file of its own.
         for beside in _beside(source.path, missing):
             rows[missing] += beside
             found_tests.note(f"{missing} was read from the file beside this one")
