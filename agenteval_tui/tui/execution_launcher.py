@@ -27,6 +27,7 @@ from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screens.executions import ExecutionsScreen
 from agenteval_tui.tui.screens.plan import ResumeScreen
 from agenteval_tui.tui.screens.trust import TrustScreen
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.workers import is_busy
 
 T = TypeVar("T")
@@ -247,10 +248,9 @@ class ExecutionLauncher:
             else:
                 by_id = {execution.execution: execution for execution in live}
 
-                def watch(chosen: str | None) -> None:
-                    if chosen:
-                        self._navigation.watch_live(by_id[chosen])
+                def watch(chosen: str) -> None:
+                    self._navigation.watch_live(by_id[chosen])
 
-                self._app.push_screen(ExecutionsScreen(live, watched), watch)
+                self._app.push_screen(ExecutionsScreen(live, watched), if_answered(watch))
 
         screen.ask(client.live_executions, show, group="live")

@@ -12,11 +12,11 @@ from textual.command import CommandPalette
 from agenteval_tui.tui.action import EVERYWHERE, Action
 from agenteval_tui.tui.actions import ACTIONS, SCREENS_OF_PANES, beside_pane, in_scope, keys_of
 from agenteval_tui.tui.navigation import Navigation
-from agenteval_tui.tui.notifications import NotificationSource, Notifier
+from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.services import PaletteCommand
-from agenteval_tui.tui.terminal.sheet import CommandSheet
+from agenteval_tui.tui.terminal.sheet import CommandSheet, if_answered
 from agenteval_tui.tui.workers import start_worker, until_painted
 
 if TYPE_CHECKING:
@@ -91,13 +91,8 @@ class HelpController:
 
     def list_notices(self) -> None:
         """The last notifications."""
-
-        def go(place: NotificationSource | None) -> None:
-            if place is not None:
-                self._navigation.visit(place)
-
         self._app.clear_notifications()
-        self._app.push_screen(sheet("notices", self._notifier.notices.all()), go)
+        self._app.push_screen(sheet("notices", self._notifier.notices.all()), if_answered(self._navigation.visit))
 
     # Help and commands
 
@@ -109,13 +104,8 @@ class HelpController:
     def show_help(self) -> None:
         """The keys of where you are."""
         screen = self._navigation.top
-
-        def closed(find: bool | None) -> None:
-            if find:
-                self.show_palette()
-
         if screen is not None and screen.SCOPE:
-            self._app.push_screen(sheet("help", screen, self._keymap), closed)
+            self._app.push_screen(sheet("help", screen, self._keymap), if_answered(lambda _: self.show_palette()))
 
     def commands(self, screen: FrameScreen) -> Iterable[PaletteCommand]:
         """Every action that applies on a screen, for the palette: those of the screen, the other screens, the rest."""

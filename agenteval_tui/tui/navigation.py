@@ -31,6 +31,7 @@ from agenteval_tui.tui.screens.suites.screen import SuitesScreen
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.workers import start_worker
 from agenteval_tui.views.found_agents import what_it_is
 
@@ -211,11 +212,7 @@ class Navigation:
             if action.id in there
         ]
 
-        def chosen(name: str | None) -> None:
-            if name:
-                self.go(name)
-
-        self._app.push_screen(sheet("choose", "screens", choices, self._trail.shown), chosen)
+        self._app.push_screen(sheet("choose", "screens", choices, self._trail.shown), if_answered(self.go))
 
     def keep_places(self) -> None:
         """Keep where the person is and what the screens show, for the next start."""
@@ -280,11 +277,7 @@ class Navigation:
     def new_test(self, loaded: LoadedSuite) -> None:
         """Ask for a new test's name and prompt, write it into the suite's file, and open it in the Editor."""
 
-        def made(test: str | None) -> None:
-            if test:
-                self.edit_test(loaded.key, test)
-
-        self._app.push_screen(sheet("new_test", loaded), made)
+        self._app.push_screen(sheet("new_test", loaded), if_answered(partial(self.edit_test, loaded.key)))
 
     def new_suite(self) -> None:
         """Offer a suite for each agent that is found in the folder, and a form; without any agent, the form at once."""
@@ -325,11 +318,10 @@ class Navigation:
     def _fill_in_suite(self) -> None:
         """Ask for a new suite and its first test, write its file, and open the test in the Editor."""
 
-        def made(written: tuple[str, str] | None) -> None:
-            if written:
-                self.edit_test(*written)
+        def made(written: tuple[str, str]) -> None:
+            self.edit_test(*written)
 
-        self._app.push_screen(sheet("new_suite"), made)
+        self._app.push_screen(sheet("new_suite"), if_answered(made))
 
     def watch_live(self, live: Live, expected: Expected | None = None, *, show: bool = True) -> None:
         """Watch an execution that runs now. `expected`: what its plan said that it takes. Not `show`: the Run screen

@@ -34,6 +34,7 @@ from agenteval_tui.tui.execution_launcher import ExecutionLauncher
 from agenteval_tui.tui.navigation import Navigation
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.screen_registry import sheet
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.workspace import SuitesAndHistory
 
 
@@ -60,21 +61,20 @@ class RecordingLauncher:
         """Ask which program to record, and record it in a process of its own, which is watched. Asks again where
         grading it would run programs."""
 
-        def asked(request: RecordingRequest | None) -> None:
-            if request is not None:
-                self._recording = request
-                self._launcher.launch(
-                    "Recording this",
-                    lambda trust: start_recording(self._session, request, trust=trust),
-                    self._launcher.watch_recorded,
-                )
+        def asked(request: RecordingRequest) -> None:
+            self._recording = request
+            self._launcher.launch(
+                "Recording this",
+                lambda trust: start_recording(self._session, request, trust=trust),
+                self._launcher.watch_recorded,
+            )
 
         try:
             screen = sheet("record", self._recording)
         except AgentevalError as error:
             self._notifier.say_error(error)
         else:
-            self._app.push_screen(screen, asked)
+            self._app.push_screen(screen, if_answered(asked))
 
     def replay(self, run: str) -> None:
         """Ask with which program to replay a recorded run, and do it as `record` does."""
@@ -82,18 +82,17 @@ class RecordingLauncher:
         if screen is None:
             return
 
-        def asked(request: ReplayRequest | None) -> None:
-            if request is not None:
-                self._replayed[request.run] = request.program
-                self._launcher.launch(
-                    "Replaying this",
-                    lambda trust: start_replay(self._session, request, trust=trust),
-                    self._launcher.watch_recorded,
-                )
+        def asked(request: ReplayRequest) -> None:
+            self._replayed[request.run] = request.program
+            self._launcher.launch(
+                "Replaying this",
+                lambda trust: start_replay(self._session, request, trust=trust),
+                self._launcher.watch_recorded,
+            )
 
         def offer(replay_offer: ReplayOffer) -> None:
             typed = self._replayed.get(run, replay_offer.program)
-            self._app.push_screen(sheet("replay", replace(replay_offer, program=typed)), asked)
+            self._app.push_screen(sheet("replay", replace(replay_offer, program=typed)), if_answered(asked))
 
         screen.ask(lambda: replay_offer(self._session, run), offer, group="replay")
 

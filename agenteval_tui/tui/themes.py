@@ -22,6 +22,7 @@ from agenteval_tui.core.private_files import read_small
 from agenteval_tui.tui.notifications import Notifier
 from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.state import State
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.theme_tokens import DARK, complete
 
 DEFAULT_THEME = "dusk"
@@ -299,13 +300,12 @@ class ThemeController:
         """Choose a theme; each is shown while the cursor is on it."""
         self.read()
 
-        def chosen(name: str | None) -> None:
-            if name is not None:
-                self._app.theme = name
-                self._state.keep_theme(name, has_limited_colours())
+        def chosen(name: str) -> None:
+            self._app.theme = name
+            self._state.keep_theme(name, has_limited_colours())
 
         self._sheet = sheet("theme", self._app.available_themes, self._app.theme)
-        self._app.push_screen(self._sheet, chosen)
+        self._app.push_screen(self._sheet, if_answered(chosen))
 
 
 def has_limited_colours() -> bool:

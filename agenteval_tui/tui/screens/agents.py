@@ -26,6 +26,7 @@ from agenteval_tui.tui.screen_registry import sheet
 from agenteval_tui.tui.screens.agents_controller import AT_ONCE, AgentsController, FoundAgents, no_chat, read_agents
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import error_state, width_of
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -337,15 +338,14 @@ class AgentsScreen(FrameScreen):
             self.agenteval.say("Ask the agent something first: the test is made from the conversation.")
             return
 
-        def added(written: tuple[str, str] | None) -> None:
-            if written is not None:
-                self.agenteval.show_test(*written)
-                self.agenteval.say(
-                    "Added a draft. Press {suites.edit} to edit its criteria, {suites.run} to run it:"
-                    f" {one_line(written[1], 60)}"
-                )
+        def added(written: tuple[str, str]) -> None:
+            self.agenteval.show_test(*written)
+            self.agenteval.say(
+                "Added a draft. Press {suites.edit} to edit its criteria, {suites.run} to run it:"
+                f" {one_line(written[1], 60)}"
+            )
 
-        self.app.push_screen(sheet("make_test", chat, "conversation"), added)
+        self.app.push_screen(sheet("make_test", chat, "conversation"), if_answered(added))
 
     # Keys
 

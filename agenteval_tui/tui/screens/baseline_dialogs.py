@@ -13,6 +13,7 @@ from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.confirm_dialog import ConfirmScreen
 from agenteval_tui.tui.styled_text import Line, paragraph
+from agenteval_tui.tui.terminal.sheet import if_answered
 
 
 def ask_for_baseline(screen: FrameScreen, side: Side) -> None:
@@ -44,9 +45,8 @@ def ask_to_set_baseline(
         if then is not None:
             then()
 
-    def answered(answer: str | None) -> None:
-        if answer:
-            screen.ask(lambda: set_baseline(store, execution, who=current_user()), done, group="baseline")
+    def answered(answer: str) -> None:
+        screen.ask(lambda: set_baseline(store, execution, who=current_user()), done, group="baseline")
 
     def ask(row: ExecutionRow) -> None:
         # As `run --set-baseline` has it: after a success by itself, else only where a person says so.
@@ -57,7 +57,8 @@ def ask_to_set_baseline(
 
         label = "set it anyway" if bad else "set it"
         screen.app.push_screen(
-            ConfirmScreen("Set the baseline?", lines, [("y", "yes", label)], leave="keep it as it is"), answered
+            ConfirmScreen("Set the baseline?", lines, [("y", "yes", label)], leave="keep it as it is"),
+            if_answered(answered),
         )
 
     screen.ask(lambda: store.execution(execution), ask, group="baseline")
@@ -88,16 +89,15 @@ def ask_to_clear(screen: FrameScreen, suite_key: str, test: str, then: Callable[
             return
         sentences = _about(baselines[key])
 
-        def answered(answer: str | None) -> None:
-            if answer:
-                screen.ask(lambda: clear_baselines(store, [key]), gone, group="baseline")
+        def answered(answer: str) -> None:
+            screen.ask(lambda: clear_baselines(store, [key]), gone, group="baseline")
 
         question = ConfirmScreen(
             f"Clear the baseline of {one_line(test, 60)}?",
             lambda width: [line for sentence in sentences for line in paragraph(sentence, width)],
             [("y", "yes", "clear it")],
         )
-        screen.app.push_screen(question, answered)
+        screen.app.push_screen(question, if_answered(answered))
 
     screen.ask(lambda: baselines_of(store, [key]), show, group="baseline")
 

@@ -20,7 +20,7 @@ from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.file_conflict_dialog import diff_lines
 from agenteval_tui.tui.styled_text import Cell, Line, fit, left, paragraph, right
-from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.terminal.sheet import Sheet, if_answered
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.sheet_frame import Section, SheetFrame
@@ -52,9 +52,7 @@ def show_versions(
             then()
 
     def show(versions: Versions) -> None:
-        def answered(chosen: str | None) -> None:
-            if not chosen:
-                return
+        def answered(chosen: str) -> None:
             if chosen.startswith(COMPARE):
                 old, new = chosen.removeprefix(COMPARE).split(":")
                 if compare is not None:
@@ -71,7 +69,7 @@ def show_versions(
 
             screen.ask(write, restored, group="restore")
 
-        screen.app.push_screen(CriterionVersionsScreen(versions), answered)
+        screen.app.push_screen(CriterionVersionsScreen(versions), if_answered(answered))
 
     screen.ask(work, show, group="versions")
 

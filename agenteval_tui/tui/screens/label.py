@@ -21,7 +21,7 @@ from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.presenters.status_style import glyph
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, fit, paragraph
-from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.terminal.sheet import Sheet, if_answered
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -230,9 +230,7 @@ def ask_label(
     """
     app = screen.agenteval
 
-    def kept(label_saved: LabelSaved | None) -> None:
-        if label_saved is None:
-            return
+    def kept(label_saved: LabelSaved) -> None:
         app.say(sentence(plain(label_given(label_saved.label, label_saved.status))))
         if then is not None:
             then(label_saved)
@@ -241,6 +239,6 @@ def ask_label(
         return tuple(app.session.store.labels([run]))
 
     def ask(current: tuple[Label, ...]) -> None:
-        screen.app.push_screen(LabelScreen(run, criterion, current), kept)
+        screen.app.push_screen(LabelScreen(run, criterion, current), if_answered(kept))
 
     screen.ask(read, ask, group="label")

@@ -23,6 +23,7 @@ from agenteval_tui.tui.presenters.sheet_edges import Keys
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.styled_text import Line, paragraph
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock, Note
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -36,12 +37,11 @@ _EFFECT = "It still runs and shows up, but does not count in gates, exit codes o
 def ask_quarantine(screen: FrameScreen, then: Callable[[], None], suite_key: str, test_id: str, **about: Any) -> None:
     """Ask over a screen what to put in quarantine, as `QuarantineScreen` does; `then` is called when that is done."""
 
-    def done(message: str | None) -> None:
-        if message:
-            screen.agenteval.say(message)
-            then()
+    def done(message: str) -> None:
+        screen.agenteval.say(message)
+        then()
 
-    screen.app.push_screen(QuarantineScreen(suite_key, test_id, **about), done)
+    screen.app.push_screen(QuarantineScreen(suite_key, test_id, **about), if_answered(done))
 
 
 def ask_quarantine_of(

@@ -18,7 +18,7 @@ from agenteval_tui.tui.presenters.history_rows import why_or_answer
 from agenteval_tui.tui.presenters.status_style import mark
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import Cell, Line, right, spread, width_of
-from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.terminal.sheet import Sheet, if_answered
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
@@ -36,7 +36,7 @@ def choose_other_run(screen: FrameScreen, run: str, then: Callable[[str], None])
         if not others:
             screen.agenteval.say("No other run of this test is stored. Press {inspect.run} in Inspect to run it again.")
         elif screen.is_current:
-            screen.app.push_screen(RunPickerScreen(row, others), lambda chosen: then(chosen) if chosen else None)
+            screen.app.push_screen(RunPickerScreen(row, others), if_answered(then))
 
     screen.ask(work, show, group="choose")
 

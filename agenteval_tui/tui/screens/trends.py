@@ -32,6 +32,7 @@ from agenteval_tui.tui.screens.trends_controller import (
     regrade_beside,
 )
 from agenteval_tui.tui.styled_text import Cell, Line, error_state, fit, hanging
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -232,13 +233,12 @@ class TrendsScreen(FrameScreen):
         self._list()
 
     def action_alert(self) -> None:
-        def chosen(value: str | None) -> None:
-            if value is not None:
-                self.controller.alert_below(value)
-                self._changed()
+        def chosen(value: str) -> None:
+            self.controller.alert_below(value)
+            self._changed()
 
         choices, value = self.controller.alert_choices()
-        self.app.push_screen(SelectScreen("Alert when the window's pass rate is", choices, value), chosen)
+        self.app.push_screen(SelectScreen("Alert when the window's pass rate is", choices, value), if_answered(chosen))
 
     def action_filter(self) -> None:
         self.query_one(FilterBox).open()
@@ -321,11 +321,8 @@ class TrendsScreen(FrameScreen):
                     (execution.id, moment(execution.first_ms), one_line(execution.title, 60))
                     for execution in reversed(executions)
                 ]
-                self.app.push_screen(SelectScreen("Which execution", choices), chosen)
-
-        def chosen(execution: str | None) -> None:
-            if execution:
-                self.agenteval.show_execution(execution)
+                choice = SelectScreen("Which execution", choices)
+                self.app.push_screen(choice, if_answered(self.agenteval.show_execution))
 
         self.ask(lambda: executions_at(store, *place), show, group="open")
 

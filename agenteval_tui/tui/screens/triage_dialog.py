@@ -18,6 +18,7 @@ from agenteval_tui.tui.presenters.cause_rows import CauseRow
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.form_sheet import FormSheet
 from agenteval_tui.tui.styled_text import Line, paragraph
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.form import Field, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
@@ -102,10 +103,7 @@ def ask_to_decide(
         app.say(f"{decision_result.said[:1].upper()}{decision_result.said[1:]}.")
         then()
 
-    def answered(values: dict[str, str] | None) -> None:
-        if values is None:
-            return
-
+    def answered(values: dict[str, str]) -> None:
         def work() -> DecisionResult:
             return decide(
                 store,
@@ -121,7 +119,7 @@ def ask_to_decide(
         screen.ask(work, done, group="decide")
 
     note = earlier.note if earlier is not None and earlier.decision == decision else ""
-    screen.app.push_screen(TriageScreen(row.group, decision, note), answered)
+    screen.app.push_screen(TriageScreen(row.group, decision, note), if_answered(answered))
 
 
 def ask_to_reopen(screen: FrameScreen, row: CauseRow, then: Callable[[], None]) -> None:

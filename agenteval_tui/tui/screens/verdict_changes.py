@@ -15,7 +15,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.presenters.impact import flip_line
 from agenteval_tui.tui.screens.base_screen import FrameScreen
-from agenteval_tui.tui.terminal.sheet import Sheet
+from agenteval_tui.tui.terminal.sheet import Sheet, if_answered
 from agenteval_tui.tui.widgets.sheet_frame import SheetFrame
 from agenteval_tui.tui.widgets.virtual_list import Rows, VirtualList
 
@@ -61,7 +61,7 @@ def show_flips(screen: FrameScreen, impact: Impact | None, chosen: Callable[[str
 
     def show(rows: list[Flip]) -> None:
         if screen.is_current:
-            screen.app.push_screen(VerdictChangesScreen(rows, len(flips)), lambda run: chosen(run) if run else None)
+            screen.app.push_screen(VerdictChangesScreen(rows, len(flips)), if_answered(chosen))
 
     screen.ask(lambda: listed_flips(store, flips), show, group="flips")
 

@@ -39,6 +39,17 @@ from agenteval_tui.tui.terminal.mounting import DISPATCHES, drop_messages, is_th
 
 T = TypeVar("T")
 
+
+def if_answered(then: Callable[[T], object]) -> Callable[[T | None], None]:
+    """What a sheet calls when it has gone: `then` with its answer, and nothing where a person left it without one."""
+
+    def gone(answer: T | None) -> None:
+        if answer is not None:
+            then(answer)
+
+    return gone
+
+
 _ASKED = (events.InputEvent, events.Paste)
 # A sheet may be closed before it was composed.
 _OF_ITS_LIFE = (events.Compose, events.Mount, events.ScreenResume, events.Resize, events.Focus, events.Blur)

@@ -40,6 +40,7 @@ from agenteval_tui.tui.screens.rerun import again_key
 from agenteval_tui.tui.screens.verdict_changes import show_flips
 from agenteval_tui.tui.services import services
 from agenteval_tui.tui.styled_text import Line, indented
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.config_editor import ConfigEditor
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.form import Field, Form
@@ -453,7 +454,7 @@ class PreviewPane(TitledPane[EditorController]):
         relaxable = self._to_relax()
         if relaxable is not None:
             sheet = RelaxScreen(*relaxable, config.text, self._controller.preview.alone)
-            self.app.push_screen(sheet, lambda text: config.replace_all(text) if text else None)
+            self.app.push_screen(sheet, if_answered(config.replace_all))
 
     def relax(self, config: ConfigEditor) -> None:
         """Apply the first suggestion at once."""

@@ -44,6 +44,7 @@ from agenteval_tui.tui.screens.select_dialog import SelectScreen
 from agenteval_tui.tui.screens.suites.file_changes import Change, change_files, undo_files
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, error_state, fit
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.form import ChoiceField, Form
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import TitledPane
@@ -432,12 +433,11 @@ class EditorScreen(FrameScreen):
             self.focus_next()
             return
 
-        def chosen(value: str | None) -> None:
-            if value is not None:
-                field.choose(value, tell=True)
-
         choices = [(value, words, "") for value, words in field.choices]
-        self.app.push_screen(SelectScreen(event.name.replace("_", " "), choices, field.value), chosen)
+        self.app.push_screen(
+            SelectScreen(event.name.replace("_", " "), choices, field.value),
+            if_answered(partial(field.choose, tell=True)),
+        )
 
     def action_undo(self) -> None:
         """The last step in the form; in the list of tests, or where there is none, the last change of the file."""
@@ -515,11 +515,10 @@ class EditorScreen(FrameScreen):
         doc, session = self.controller.doc, self.agenteval.session
         if self._pane == "tests" and doc is not None:
 
-            def answered(answer: str | None) -> None:
-                if answer:
-                    self._change_test("delete", "deleted", session.workspace.delete_tests)
+            def answered(_: str) -> None:
+                self._change_test("delete", "deleted", session.workspace.delete_tests)
 
-            self.app.push_screen(delete_question([doc.test_id], doc.loaded.path.name), answered)
+            self.app.push_screen(delete_question([doc.test_id], doc.loaded.path.name), if_answered(answered))
         elif self._pane != "tests" and self._has_criterion("delete"):
             name = self.controller.delete_criterion()
             self._refill()
@@ -616,13 +615,12 @@ class EditorScreen(FrameScreen):
         self.reload()
 
     def _offer_merge(self, doc: SuiteDocument, diff: str) -> None:
-        def answered(put_in: bool | None) -> None:
-            if put_in:
-                rebased = partial(self.controller.rebased, doc)
-                self.ask(rebased, lambda rebased_edit: self._save(doc, *rebased_edit), group="reload")
+        def answered(put_in: bool) -> None:
+            rebased = partial(self.controller.rebased, doc)
+            self.ask(rebased, lambda rebased_edit: self._save(doc, *rebased_edit), group="reload")
 
         def ask(both: list[tuple[str, str, str]]) -> None:
-            self.app.push_screen(FileConflictScreen(doc.loaded.path.name, diff, both=both), answered)
+            self.app.push_screen(FileConflictScreen(doc.loaded.path.name, diff, both=both), if_answered(answered))
 
         self.ask(partial(self.controller.changed_by_both, doc), ask, group="reload")
 

@@ -41,6 +41,7 @@ from agenteval_tui.tui.screens.history.controller import (
     read_tests,
 )
 from agenteval_tui.tui.styled_text import Cell, Line, error_state, paragraph
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTitle
@@ -501,14 +502,13 @@ class HistoryScreen(FrameScreen):
     def action_name(self) -> None:
         """Name the first of the chosen executions; of runs, theirs."""
 
-        def done(name: str | None) -> None:
-            if name is not None:
-                self.agenteval.say(f"It is called {one_line(name, 60)}." if name else "Saved.")
-                self.reload()
+        def done(name: str) -> None:
+            self.agenteval.say(f"It is called {one_line(name, 60)}." if name else "Saved.")
+            self.reload()
 
         def then(rows: list[ExecutionRow]) -> None:
             if rows:
-                self.app.push_screen(sheet("name", rows[0]), done)
+                self.app.push_screen(sheet("name", rows[0]), if_answered(done))
 
         self._with_executions(then)
 

@@ -104,6 +104,7 @@ from agenteval_tui.tui.screens.run_picker import choose_other_run
 from agenteval_tui.tui.screens.verdict_changes import show_flips
 from agenteval_tui.tui.state import text
 from agenteval_tui.tui.styled_text import Cell, Line, spread, width_of
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.titled_pane import PaneTabs
 from agenteval_tui.tui.widgets.virtual_list import VirtualList
@@ -706,9 +707,7 @@ class InspectScreen(FrameScreen):
             if self._fork_timer is None:
                 self._fork_timer = self.set_interval(FORK_SECONDS, self._follow_forks)
 
-        def answered(answer: tuple[ForkRequest, bool] | None) -> None:
-            if answer is None:
-                return
+        def answered(answer: tuple[ForkRequest, bool]) -> None:
             request, asks = answer
             if asks:
                 self.agenteval.start_fork(request, begun)
@@ -716,7 +715,9 @@ class InspectScreen(FrameScreen):
                 self._turn_to("branches")
                 self._read_forks()
 
-        self.app.push_screen(sheet("fork", bench.run.id, bench.transcript, step, bench.run.agent), answered)
+        self.app.push_screen(
+            sheet("fork", bench.run.id, bench.transcript, step, bench.run.agent), if_answered(answered)
+        )
 
     def action_replay(self) -> None:
         """Run the recorded program again, with code that was changed, on what it was answered."""
@@ -745,12 +746,11 @@ class InspectScreen(FrameScreen):
         if bench is None:
             return
 
-        def added(written: tuple[str, str] | None) -> None:
-            if written is not None:
-                self._say(f"Added test {written[1]} to {Path(written[0]).name}. Press {{go.suites}} to see it.")
+        def added(written: tuple[str, str]) -> None:
+            self._say(f"Added test {written[1]} to {Path(written[0]).name}. Press {{go.suites}} to see it.")
 
         def asked(runs: GoodRuns) -> None:
-            self.app.push_screen(sheet("make_test", runs, "run"), added)
+            self.app.push_screen(sheet("make_test", runs, "run"), if_answered(added))
 
         self.ask(partial(self.agenteval.session.workspace.good_run, bench.run.id), asked, group="make_test")
 
@@ -1148,12 +1148,13 @@ class InspectScreen(FrameScreen):
             return
         editor = self.config.editor
 
-        def chosen(config: str | None) -> None:
-            if config:
-                editor.replace_all(config)
-                self._focus_pane("config")
+        def chosen(config: str) -> None:
+            editor.replace_all(config)
+            self._focus_pane("config")
 
-        self.app.push_screen(RelaxScreen(bench, self.controller.criterion, editor.text, self.controller.alone), chosen)
+        self.app.push_screen(
+            RelaxScreen(bench, self.controller.criterion, editor.text, self.controller.alone), if_answered(chosen)
+        )
 
     def action_relax_now(self) -> None:
         """The smallest edit under which this run passes goes into the editor."""
@@ -1228,13 +1229,13 @@ class InspectScreen(FrameScreen):
             self._read_run(state.run_id, criterion=state.criterion_name, edit=self._typing)
 
     def _offer_merge(self, diff: str, saving: EditToSave) -> None:
-        def answered(put_in: bool | None) -> None:
-            if put_in:  # read once more: the file may have changed while the question was there
-                self.ask(partial(on_fresh_file, saving), self._save_merged, group="reload")
+        def answered(_: bool) -> None:
+            # Read once more: the file may have changed while the question was there.
+            self.ask(partial(on_fresh_file, saving), self._save_merged, group="reload")
 
         def ask(merged: EditToSave) -> None:
             both = values_of_both(merged.key[2], merged.both)
-            self.app.push_screen(FileConflictScreen(merged.loaded.path.name, diff, both=both), answered)
+            self.app.push_screen(FileConflictScreen(merged.loaded.path.name, diff, both=both), if_answered(answered))
 
         self.ask(partial(on_fresh_file, saving), ask, group="reload")
 
@@ -1339,12 +1340,11 @@ class InspectScreen(FrameScreen):
         if self.controller.bench is None:
             return
 
-        def written(path: Path | None) -> None:
-            if path is not None:
-                place = NotificationSource("file", str(path.resolve()))
-                self.agenteval.say(f"Wrote {one_line(str(path), 200)}", place=place)
+        def written(path: Path) -> None:
+            place = NotificationSource("file", str(path.resolve()))
+            self.agenteval.say(f"Wrote {one_line(str(path), 200)}", place=place)
 
-        self.app.push_screen(sheet("export_run", self.controller.bench.run), written)
+        self.app.push_screen(sheet("export_run", self.controller.bench.run), if_answered(written))
 
     def action_add_row(self) -> None:
         """The run becomes a row of a dataset."""
@@ -1354,15 +1354,14 @@ class InspectScreen(FrameScreen):
         row = row_of_run(bench.run, bench.transcript)
         provenance = provenance_of(bench.run, self.controller.facts.labels)
 
-        def done(added: RowAdded | None) -> None:
-            if added is not None:
-                self._added_row = added
-                self._say(
-                    f"Added row {added.number} to {one_line(added.path.name, 60)}. Press {{inspect.take_back}} to undo."
-                )
+        def done(added: RowAdded) -> None:
+            self._added_row = added
+            self._say(
+                f"Added row {added.number} to {one_line(added.path.name, 60)}. Press {{inspect.take_back}} to undo."
+            )
 
         path, encoding = dataset_for(bench.run, bench.loaded)
-        self.app.push_screen(sheet("add_row", path, row, provenance, encoding), done)
+        self.app.push_screen(sheet("add_row", path, row, provenance, encoding), if_answered(done))
 
     def action_take_back_row(self) -> None:
         """The row that was added last goes again."""

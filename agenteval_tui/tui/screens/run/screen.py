@@ -28,6 +28,7 @@ from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.screens.run.controller import ALL, RunController, Watching, baseline_changes
 from agenteval_tui.tui.screens.run_errors import RunErrorsScreen, error_groups
 from agenteval_tui.tui.styled_text import Cell, Line
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
 from agenteval_tui.tui.widgets.titled_pane import Heading, PaneTitle
@@ -418,13 +419,12 @@ class RunScreen(FrameScreen):
             )
             return
 
-        def then(run: str | None) -> None:
-            if run:
-                self.controller.follow = False
-                self._choose(run)
-                self._draw_run()
+        def then(run: str) -> None:
+            self.controller.follow = False
+            self._choose(run)
+            self._draw_run()
 
-        self.app.push_screen(RunErrorsScreen(groups), then)
+        self.app.push_screen(RunErrorsScreen(groups), if_answered(then))
 
     def action_follow(self) -> None:
         self.controller.follow = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.app import ComposeResult
@@ -36,6 +37,7 @@ from agenteval_tui.tui.screens.suites.controller import (
 )
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, error_state, indented
 from agenteval_tui.tui.terminal.mounting import is_there
+from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.widgets.filter_box import FilterBox
 from agenteval_tui.tui.widgets.line_block import LineBlock
 from agenteval_tui.tui.widgets.lines_view import LinesView
@@ -587,11 +589,8 @@ class SuitesScreen(FrameScreen):
             return
         run = request.run
 
-        def then(planned: PlanOptions | None) -> None:
-            if planned is not None:
-                self.agenteval.start_run(run.paths, planned)
-
-        self.app.push_screen(sheet("plan", run.paths, _options(run), request.suite, request.chosen), then)
+        plan = sheet("plan", run.paths, _options(run), request.suite, request.chosen)
+        self.app.push_screen(plan, if_answered(partial(self.agenteval.start_run, run.paths)))
 
     def action_compare(self) -> None:
         """The newest execution of the selected suite or test beside its baseline."""
@@ -705,13 +704,12 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say(CHOOSE)
             return
 
-        def answered(answer: str | None) -> None:
-            if answer:
-                self._change("deleted", nodes, lambda loaded, tests: session.workspace.delete_tests(loaded, tests))
+        def answered(answer: str) -> None:
+            self._change("deleted", nodes, lambda loaded, tests: session.workspace.delete_tests(loaded, tests))
 
         files = list(dict.fromkeys(node.suite.loaded.path.name for node in nodes))
         ids = [node.test.id for node in nodes if node.test is not None]
-        self.app.push_screen(sheet("delete_tests", ids, ", ".join(files)), answered)
+        self.app.push_screen(sheet("delete_tests", ids, ", ".join(files)), if_answered(answered))
 
     def action_tag(self) -> None:
         nodes, session = self.controller.selected_tests(self._node), self.agenteval.session
@@ -719,15 +717,12 @@ class SuitesScreen(FrameScreen):
             self.agenteval.say(CHOOSE)
             return
 
-        def answered(answer: tuple[list[str], list[str]] | None) -> None:
-            if answer is not None:
-                add, remove = answer
-                self._change(
-                    "tagged", nodes, lambda loaded, tests: session.workspace.tag_tests(loaded, tests, add, remove)
-                )
+        def answered(answer: tuple[list[str], list[str]]) -> None:
+            add, remove = answer
+            self._change("tagged", nodes, lambda loaded, tests: session.workspace.tag_tests(loaded, tests, add, remove))
 
         tags = sorted({tag for node in nodes if node.test is not None for tag in node.test.tags})
-        self.app.push_screen(sheet("tags", len(nodes), tags), answered)
+        self.app.push_screen(sheet("tags", len(nodes), tags), if_answered(answered))
 
     def action_move(self, by: int) -> None:
         session, node = self.agenteval.session, self.controller.movable(self._node)
