@@ -124,8 +124,7 @@ class AddRowScreen(Sheet["RowAdded | None"]):
         self.dismiss(added)
 
     def _retell(self) -> None:
-        self.query_one("#where", Section).retell()
-        self.query_one("#preview", LineBlock).retell()
+        self.query_one(SheetFrame).retell()
 
     def _preview_lines(self, width: int) -> list[Line]:
         if self._error is not None:

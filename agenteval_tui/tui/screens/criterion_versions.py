@@ -148,7 +148,6 @@ class CriterionVersionsScreen(Sheet[str]):
         if chosen is None:
             return
         self.query_one(SheetFrame).retell()
-        self.query_one("#shown", Section).retell()
         lines = self._difference(chosen)
         view = self.query_one("#text", LinesView)
         if lines:

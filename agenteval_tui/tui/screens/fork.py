@@ -217,7 +217,6 @@ class ForkScreen(Sheet["tuple[ForkRequest, bool] | None"]):
             self._start_if_free(request)
 
     def _retell(self) -> None:
-        self.query_one("#takes", LineBlock).retell()
         self.query_one(SheetFrame).retell()
 
     def _price_lines(self, width: int) -> list[Line]:

@@ -105,7 +105,6 @@ class FileSheet(Sheet["ImportOutcome | str | None"]):
         """Show these paragraphs (text, style) below the form, or what is wrong."""
         self._lines, self._error = list(lines), error
         if self.is_attached:
-            self.query_one("#said", LineBlock).retell()
             self.query_one(SheetFrame).retell()
 
     def writable(self, named: str) -> Path | None:

@@ -175,8 +175,6 @@ class LabelScreen(Sheet["LabelSaved | None"]):
 
     def _show(self) -> None:
         self.query_one(SheetFrame).retell()
-        self.query_one("#chosen", LineBlock).retell()
-        self.query_one(Note).retell()
 
     def _subject(self) -> str:
         return "the run as a whole" if self._whole else self._criterion

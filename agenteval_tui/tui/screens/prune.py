@@ -126,7 +126,6 @@ class PruneScreen(Sheet["bool | None"]):
 
     def _retell(self) -> None:
         if self.is_attached:
-            self.query_one("#said", LineBlock).retell()
             self.query_one(SheetFrame).retell()
 
     def _said(self, width: int) -> list[Line]:

@@ -153,7 +153,6 @@ class QuarantineScreen(FormSheet["str | None"]):
         return self.agenteval.session.store
 
     def _show(self) -> None:
-        self.query_one(Note).retell()
         self.query_one(SheetFrame).retell()
 
     def _chosen(self) -> str:

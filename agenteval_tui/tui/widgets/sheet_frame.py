@@ -41,7 +41,7 @@ class Section(LineBlock):
 
 @drop_messages(is_too_late)
 class SheetFrame(Vertical):
-    """Holds the parts of a sheet. `keys` may change while it is shown: `retell` shows them, and the title, again."""
+    """Holds the parts of a sheet. What they say, and its keys, may change while it is shown: `retell` shows that."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
@@ -60,9 +60,9 @@ class SheetFrame(Vertical):
         yield self._lower
 
     def retell(self) -> None:
-        """The title, the subject or the keys may be others now."""
-        self._upper.retell()
-        self._lower.retell()
+        """All that is said on the sheet may be something else now: its title and keys, its notes and sections."""
+        for block in self.query(LineBlock):
+            block.retell()
 
     @property
     def keys(self) -> Keys:
