@@ -53,11 +53,8 @@ def why(result: CriterionResult) -> str:
         return ""
     if result.outcome is Outcome.FAILED and not result.negate:
         for metric in result.metrics:
-            if metric.outcome is Outcome.FAILED:
-                missed = [line for line in metric.evidence if line.passed is False]
-                if missed:
-                    more = f" (and {len(missed) - 1} more)" if len(missed) > 1 else ""
-                    return f"{sentences.evidence_sentence(missed[0])}{more}"
+            if metric.outcome is Outcome.FAILED and (missed := sentences.missed_sentence(metric)):
+                return missed
     return sentences.criterion_sentence(result)
 
 

@@ -82,6 +82,11 @@ def metric_sentence(metric: MetricResult) -> str:
         return metric.message or error_sentence(metric.code, metric.fields)
     if metric.outcome != "failed":
         return ""
+    return missed_sentence(metric)
+
+
+def missed_sentence(metric: MetricResult) -> str:
+    """What the first condition that does not hold says, and how many more there are; "" where all hold."""
     missed = [evidence for evidence in metric.evidence if evidence.passed is False]
     return f"{evidence_sentence(missed[0])}{_more(len(missed))}" if missed else ""
 

@@ -134,6 +134,7 @@ def check_dataset(
             if isinstance(entry, Problem):
                 wrong += 1
             else:
+                # The rows of a file mostly have the same columns: these are looked up only where that changes.
                 if entry.variables.keys() != keys:
                     keys = entry.variables.keys()
                     shared = _columns(check, entry)

@@ -107,6 +107,7 @@ def reader_of(value_type: Any) -> Reader:
 
 
 def _text(node: Node, name: str, report: Report) -> object:
+    # Nearly every text of a suite is one, and is read without the question what an alias stands for.
     if type(node) is ScalarNode:
         return node.text
     real = resolve(node)
@@ -126,6 +127,7 @@ def _text(node: Node, name: str, report: Report) -> object:
 
 def _flag(node: Node, name: str, report: Report) -> object:
     real = resolve(node)
+    # In quotes it is the text.
     if isinstance(real, ScalarNode) and real.plain:
         if real.text in _TRUE:
             return True

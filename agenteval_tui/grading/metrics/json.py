@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -65,6 +65,7 @@ class Json(Metric):
     @field_validator("schema_")
     @classmethod
     def _usable(cls, schema: dict[str, Any] | None) -> dict[str, Any] | None:
+        # Made to be refused here, with its place in the config, and not when a run is graded.
         if schema is not None:
             Schema(schema)
         return schema
@@ -202,17 +203,7 @@ class _CompiledJson:
             errors = self._schema.errors(data)
             if not errors:
                 yield Evidence("schema", True, spans=place(()), group="schema", code=Code.FITS)
-            for number, (path, code, fields) in enumerate(errors):
-                name = "schema" if len(errors) == 1 else f"schema[{number}]"
-                yield Evidence(
-                    name,
-                    passed=False,
-                    found=dotted_path(path),
-                    spans=place(path),
-                    group="schema",
-                    code=code,
-                    fields=fields,
-                )
+            yield from _misses("schema", errors, place)
         group = "required_keys"
         for number, key in self._keys:
             name = f"required_keys[{number}]"
@@ -246,19 +237,27 @@ class _CompiledJson:
                     group="equals",
                     code=Code.EQUAL,
                 )
-            for number, (path, code, fields) in enumerate(problems):
-                name = "equals" if len(problems) == 1 else f"equals[{number}]"
-                shortened_expected = _kept(expected)
-                yield Evidence(
-                    name,
-                    passed=False,
-                    expected=shortened_expected,
-                    found=dotted_path(path),
-                    spans=place(path),
-                    group="equals",
-                    code=code,
-                    fields=fields,
-                )
+            yield from _misses("equals", problems, place, _kept(expected) if problems else None)
+
+
+def _misses(
+    group: str,
+    problems: Sequence[tuple[Path, str, dict[str, Any]]],
+    place: Callable[[Path], tuple[Span, ...]],
+    expected: object = None,
+) -> Iterator[Evidence]:
+    """A line for each place that is not as it should be; they are numbered where they are several."""
+    for number, (path, code, fields) in enumerate(problems):
+        yield Evidence(
+            group if len(problems) == 1 else f"{group}[{number}]",
+            passed=False,
+            expected=expected,
+            found=dotted_path(path),
+            spans=place(path),
+            group=group,
+            code=code,
+            fields=fields,
+        )
 
 
 def _piece(value: Value, start: int, end: int) -> JsonSource:

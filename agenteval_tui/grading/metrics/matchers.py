@@ -236,6 +236,7 @@ def _object(expected: Mapping[str, Any], path: tuple[str | int, ...]) -> Matcher
 
 
 def _equal_to(expected: object) -> Holds:
+    # Most expected values are texts, which have no types to tell apart and nothing inside.
     if isinstance(expected, str):
         return lambda value: bool(value == expected)
     return lambda value: same_json(expected, value)
@@ -243,6 +244,7 @@ def _equal_to(expected: object) -> Holds:
 
 def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
     if name == "$any":
+        # With false it would seem to forbid the argument.
         if operand is not True:
             raise MatcherError("`$any` is written with true", path)
         return Matcher(lambda value: True, "anything")

@@ -62,6 +62,7 @@ class LimitMetric(Metric):
         lines: list[Evidence] = []
         for name, bound in bounds:
             amount = self.measured(name, value)
+            # Another program's recording may say infinity or NaN, with which no bound can be compared.
             if amount is None or not math.isfinite(amount):
                 code, fields = self.unmeasured(name, value)
                 line = Evidence(name, passed=None, expected=bound, group=self.type_name, code=code, fields=fields)
