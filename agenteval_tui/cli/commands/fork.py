@@ -253,6 +253,7 @@ def _text_of(value: str) -> str:
     text = read_small(Path(value[1:]), "the file of a change")
     if text is None:
         raise AgentevalError("there is no such file", where=value[1:], fix="write the text itself, or @FILE")
+    # An editor ends a file with a line end, which is no part of the text.
     return text.removesuffix("\n")
 
 

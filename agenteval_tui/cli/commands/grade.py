@@ -244,6 +244,7 @@ def _open_named(file: Path, name: str) -> Iterator[Source]:
     try:
         with open_source(file) as source:
             yield source
+    # Standard input is read from a file of ours, whose path says nothing to whoever piped it in.
     except AgentevalError as error:
         if error.where != str(file) or str(file) == name:
             raise

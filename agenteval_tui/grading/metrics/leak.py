@@ -120,6 +120,7 @@ def _find(secret: str, value: Value) -> tuple[int, int, bool] | None:
     if start >= 0:
         return *value.in_text(start, start + len(secret.lower())), True
     plain = [char for char in secret.lower() if char.isalnum()]
+    # The letters of a short one follow each other in many texts by chance.
     if len(plain) < _SPELLED:
         return None
     text = value.text
