@@ -56,15 +56,15 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
     """
     messages, calls = transcript.messages, transcript.tool_calls
     check_step(transcript, step)
+    edited = {edit.step for edit in edits if not isinstance(edit, System | Tools)}
     # An edit of a later step means the conversation up to that one.
-    last = max([step, *(edit.step for edit in edits if not isinstance(edit, System | Tools))])
+    last = max([step, *edited])
     check_step(transcript, last)
     end = end_of_step(transcript, last)
     later = [message for message in messages[end + 1 :] if message.role == "user"]
     if any(message.attachments for message in later):
         raise ForkError("the user sent an image or a file later, which can't be asked again", fix="choose a later step")
     # What an edit is about stays in the conversation, whether the model still saw it or not.
-    edited = {edit.step for edit in edits if not isinstance(edit, System | Tools)}
     edited |= {end_of_step(transcript, edit.step) for edit in edits if isinstance(edit, Insert)}
     unseen, shortened = unseen_before(transcript, end)
     messages_by_number = {
@@ -344,13 +344,7 @@ def complete(conversation: Conversation, turns: Iterable[str] = ()) -> Conversat
             "nothing is left for the agent to answer",
             fix="choose an earlier step, or insert a user message",
         )
-    return Conversation(
-        messages,
-        conversation.tool_calls,
-        tuple(remaining),
-        tools=conversation.tools,
-        unseen_tools=conversation.unseen_tools,
-    )
+    return replace(conversation, messages=messages, turns=tuple(remaining))
 
 
 def check_calls(conversation: Conversation) -> None:
