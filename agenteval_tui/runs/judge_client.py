@@ -8,7 +8,7 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.prices import Cost
 from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets
-from agenteval_tui.agents.process.printed import printed_text
+from agenteval_tui.agents.process.printed import PrintedEnd, returned_by
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import CallError, HostProcess, RaisedError
@@ -67,7 +67,6 @@ _JSON_ONLY: Mapping[str, tuple[str, Any]] = {
 Known = Callable[[str, str], StoredReply | None]
 """`known(request hash, answerer)`: a reply from the history."""
 _MOST = 4_000_000  # bytes of an answer
-_PRINTED_KEPT = 4_000  # characters of what a function printed: the end of it
 
 
 class JudgeRequestGroup(Struct, frozen=True):
@@ -414,24 +413,20 @@ async def call_function(
         return _failed(f"{request.target} can't be started: {_said(error)}")
     except CallError as error:
         return _call_failure(request.target, error, error.program, env, project)
-    returned: Any = None
-    printed = ""
+    printed = PrintedEnd()
     async with host:
         try:
             async with asyncio.timeout(float(payload["timeout"])):
                 events = host.events("metric", request.target, limit=_MOST, last=True, **call)
-                async with aclosing(events) as answers:
-                    async for answer in answers:
-                        if "output" in answer:
-                            printed = (printed + printed_text(answer["output"]))[-_PRINTED_KEPT:]
-                        returned = answer.get("returned")
+                returned = await returned_by(events, printed.add)
         except TimeoutError:
             # At once: what holds it up may hold up a polite end as well.
             await host.end()
-            return _failed(f"{request.target} did not return within {payload['timeout']:g} s", printed)
+            return _failed(f"{request.target} did not return within {payload['timeout']:g} s", printed.text)
         except CallError as error:
-            return _call_failure(request.target, error, host.program, env, project, printed)
-    return Reply(json.dumps({PRINTED: printed, RETURNED: returned} if printed.strip() else returned), at_ms=now_ms())
+            return _call_failure(request.target, error, host.program, env, project, printed.text)
+    answer = {PRINTED: printed.text, RETURNED: returned} if printed.text.strip() else returned
+    return Reply(json.dumps(answer), at_ms=now_ms())
 
 
 def _call_failure(

@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,7 +26,7 @@ from agenteval_tui.agents.process.errors import (
     traceback_without_secrets,
     with_last_words,
 )
-from agenteval_tui.agents.process.printed import printed_text
+from agenteval_tui.agents.process.printed import PrintedEnd, returned_by
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
@@ -47,7 +46,6 @@ _IMPORT_S = 120.0
 """For the imports of a Python function, which don't count in its time."""
 _LONGEST_WORDS = 400
 """Characters of foreign words that are kept of a problem."""
-_PRINTED_KEPT = 4_000  # characters of what a function printed: the end of it
 
 
 class ProbeSurroundings(Struct, frozen=True):
@@ -176,31 +174,27 @@ class Probe(Struct, frozen=True):
         variables = json_like(around.variables)
         offered = {**variables, "variables": variables, "workdir": str(around.workdir)}
         host: PythonHost | None = None
-        words, returned = "", None
+        printed = PrintedEnd()
         try:
             async with asyncio.timeout(_IMPORT_S):
                 host = await around.lease.tree(root, around.permission).host()
             async with host, asyncio.timeout(self.timeout_s):
                 fields = {"offered": offered, "cwd": str(around.workdir), "env": {}, "last": True}
-                asking = host.events("hook", target, limit=2 * MOST_BYTES, **fields)
-                async with aclosing(asking) as answers:
-                    async for answer in answers:
-                        if "output" in answer:
-                            words = (words + printed_text(answer["output"]))[-_PRINTED_KEPT:]
-                        returned = answer.get("returned")
+                events = host.events("hook", target, limit=2 * MOST_BYTES, **fields)
+                returned = await returned_by(events, printed.add)
         except RaisedError as error:
             fix = remedy(error.clues, project)
             message = without_secrets(str(error), around.env) + (f" ({fix})" if fix else "")
             reading = unread(ReadingProblem.RAISED, message=cut(message, _LONGEST_WORDS))
             traceback = traceback_without_secrets(error.traceback, around.env)
-            return replace(reading, traceback=traceback, output=without_secrets(words, around.env))
+            return replace(reading, traceback=traceback, output=without_secrets(printed.text, around.env))
         except HostError as error:
             if error.too_much:
                 raise too_large() from None
             program = host.program if host is not None else error.program
             code = None if program is None else program.returncode
             ended = str(error) if code is None else f"{error}, its process {exit_description(code)}"
-            words += "" if program is None else program.stderr
+            words = printed.text + ("" if program is None else program.stderr)
             sentence = with_last_words(ended, words, around.env)
             raise UnreadError(ReadingProblem.NO_RESULT, message=cut(sentence, _LONGEST_WORDS)) from None
         return _reading(json.dumps(returned) if isinstance(returned, int | float) else returned)

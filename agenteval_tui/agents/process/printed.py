@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from typing import Any
 
 from agenteval_tui.agents.base import Printed
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.core.storable import storable
+
+_MOST = 4_000  # characters of what a function printed
 
 
 def printed_piece(output: object, env: Mapping[str, str]) -> Printed | None:
@@ -17,6 +20,28 @@ def printed_piece(output: object, env: Mapping[str, str]) -> Printed | None:
     # Whatever the process says: code of the user's may write to the same socket.
     text, level, logger = (storable(str(output.get(name) or "")) for name in ("text", "level", "logger"))
     return Printed(output["source"], without_secrets(text, env), level, logger) if text else None
+
+
+class PrintedEnd:
+    """The end of what one call printed."""
+
+    def __init__(self) -> None:
+        self.text = ""
+
+    def add(self, text: str) -> None:
+        """It printed more."""
+        self.text = (self.text + text)[-_MOST:]
+
+
+async def returned_by(events: AsyncGenerator[Mapping[str, Any], None], heard: Callable[[str], None]) -> Any:
+    """What a function returned, by the events of its call (`PythonHost.events`); `heard` gets what it prints."""
+    returned = None
+    async with aclosing(events) as answers:
+        async for answer in answers:
+            if "output" in answer:
+                heard(printed_text(answer["output"]))
+            returned = answer.get("returned")
+    return returned
 
 
 class PrintedPieces:

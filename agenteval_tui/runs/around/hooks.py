@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from msgspec import Struct
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import SUITE_DIR, WORKDIR, found_in, start
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, traceback_without_secrets
-from agenteval_tui.agents.process.printed import printed_text
+from agenteval_tui.agents.process.printed import returned_by
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
@@ -170,13 +169,8 @@ class Hooks:
             offered = {**task.variables, **task.document(hook.phase)}
             # `last`: no other hook runs in this process, so nothing of this one is left for the next.
             fields = {"offered": json_like(offered), "cwd": str(task.cwd), "env": task.more_env(hook), "last": True}
-            returned = None
-            async with aclosing(host.events("hook", hook.callable, limit=2 * MOST_VARIABLES, **fields)) as answers:
-                async for answer in answers:
-                    if "output" in answer:
-                        running.heard(printed_text(answer["output"]), "")
-                    elif "returned" in answer:
-                        returned = answer["returned"]
+            events = host.events("hook", hook.callable, limit=2 * MOST_VARIABLES, **fields)
+            returned = await returned_by(events, running.heard)
         except RaisedError as error:
             usual = "call the function by hand; `agenteval docs services-and-hooks` says what it gets"
             running.raised(error, remedy(error.clues, project) or usual)
@@ -219,7 +213,7 @@ class _Running:
         joint = "\n" if self.printed and self._errors and not self.printed.endswith("\n") else ""
         return f"{self.printed}{joint}{self._errors}"[-OUTPUT_KEPT:]
 
-    def heard(self, printed: str, errors: str) -> None:
+    def heard(self, printed: str, errors: str = "") -> None:
         """It printed more."""
         self.printed = (self.printed + printed)[-2 * MOST_VARIABLES :]
         self._errors = errors
