@@ -142,14 +142,14 @@ class McpEntry(BaseModel):
 
 
 Entry = MockEntry | PythonEntry | CommandEntry | McpEntry
-
-_KINDS: Mapping[str, type[Entry]] = {"python": PythonEntry, "command": CommandEntry, "mcp": McpEntry}
+KINDS: Mapping[str, type[Entry]] = {"python": PythonEntry, "command": CommandEntry, "mcp": McpEntry}
+"""The tools that run something, by the key that says what; every other tool is a mock."""
 
 
 def read_entry(raw: Mapping[str, Any], *, mock: bool = False) -> Entry:
     """One tool of a list. `mock`: it must be a mock tool. Raises `AgentevalError` that names all that is wrong."""
     name = raw.get("name") or "an MCP server"
-    kinds = [key for key in _KINDS if key in raw]
+    kinds = [key for key in KINDS if key in raw]
     if mock and kinds:
         raise AgentevalError(
             f"tool {name!r} of the testing context has `{kinds[0]}`",
@@ -157,7 +157,7 @@ def read_entry(raw: Mapping[str, Any], *, mock: bool = False) -> Entry:
         )
     if len(kinds) > 1:
         raise AgentevalError(f"tool {name!r} has {' and '.join(f'`{kind}`' for kind in kinds)}", fix="keep only one")
-    model = _KINDS[kinds[0]] if kinds else MockEntry
+    model = KINDS[kinds[0]] if kinds else MockEntry
     problems = option_problems(model, raw)
     if problems:
         message = "; ".join(message for _, message in problems)

@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from agenteval_tui.agents import registry as agents
-from agenteval_tui.agents.tools.options import CommandEntry, McpEntry, MockEntry, PythonEntry
+from agenteval_tui.agents.tools.options import KINDS, MockEntry
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.schema_rules import where
 from agenteval_tui.formats.documents.schema import Schema
@@ -538,19 +538,15 @@ def _list_tools(schema: Schema) -> None:
             option["minLength"] = 1
 
 
-_MOCK_TOOL: type[BaseModel] = MockEntry
-_TOOLS: dict[str, type[BaseModel]] = {"python": PythonEntry, "command": CommandEntry, "mcp": McpEntry}
-
-
 def _tool(schemas: _Definitions) -> Schema:
     """A tool of a list. OpenAI's form has it below `function`."""
-    models = [schemas.of_model(model, "tool.", _Dialect()) for model in (_MOCK_TOOL, *_TOOLS.values())]
-    for name, model in zip(("mock", *_TOOLS), models, strict=True):
+    models = [schemas.of_model(model, "tool.", _Dialect()) for model in (MockEntry, *KINDS.values())]
+    for name, model in zip(("mock", *KINDS), models, strict=True):
         schemas.add(f"tool.{name}", {"title": f"{name} tool", **model})
     kinds = [
         where({"required": [key]}, {"allOf": [_reference(f"tool.{key}"), {"not": _any_key(others)}]})
-        for key in _TOOLS
-        if (others := [other for other in _TOOLS if other != key])
+        for key in KINDS
+        if (others := [other for other in KINDS if other != key])
     ]
     body: Schema = {
         "type": "object",
@@ -560,7 +556,7 @@ def _tool(schemas: _Definitions) -> Schema:
             {"required": ["python"], "not": {"required": ["name"]}},
         ],
         "if": _reference(_VARIABLE),
-        "else": {"allOf": [*kinds, where(_any_key(list(_TOOLS)), {}, _reference("tool.mock"))]},
+        "else": {"allOf": [*kinds, where(_any_key(list(KINDS)), {}, _reference("tool.mock"))]},
     }
     inner = schemas.add("tool.itself", body)
     return {
