@@ -13,11 +13,10 @@ from agenteval_tui.agents.permission import program_words
 from agenteval_tui.agents.secrets import is_secret_name
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.command_words import argv_of
-from agenteval_tui.suites.model import Hook, Service, Suite, Test
+from agenteval_tui.suites.model import HOOKS, Hook, Service, Suite, Test
 
 SUITE, TEST = "suite", "test"
 FRESH, COPY = "fresh", "copy"
-PHASES = ("before_all", "before", "after", "after_all")
 
 
 class HookPlan(Struct, frozen=True, omit_defaults=True):
@@ -132,7 +131,7 @@ def surroundings_of(suite: Suite, test: Test, folder: Path) -> Surroundings | No
     hooks = tuple(
         _hook(hook, phase, scope)
         for scope, holder in ((SUITE, suite), (TEST, test))
-        for phase in PHASES
+        for phase in HOOKS
         for hook in getattr(holder, phase)
     )
     workdir = test.workdir or suite.workdir
@@ -195,7 +194,7 @@ def read_surroundings(data: object) -> Surroundings:
 
 def said_of(around: Surroundings) -> Iterator[str]:
     """Its hooks in the order in which they run, what runs work in, and what they share, in a line each."""
-    yield from (hook.said for phase in PHASES for hook in around.of_phase(phase))
+    yield from (hook.said for phase in HOOKS for hook in around.of_phase(phase))
     if around.workdir:
         yield f"working folder: a copy of {around.copied}" if around.workdir == COPY else "working folder: a fresh one"
     if around.exclusive:
