@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from agenteval_tui.agents.http.own_servers import is_own
+from agenteval_tui.agents.secrets import PROGRAMS
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import KEY_FINDERS, EntryPoint, is_local_agent
 from agenteval_tui.core.errors import AgentevalError
@@ -22,7 +23,6 @@ from agenteval_tui.suites.trust import Sending
 if TYPE_CHECKING:
     import httpx
 
-_PROGRAMS = ("command", "python")  # what they send is asked about as programs
 _ADDRESSES = {
     "openai": ("base_url",),
     "anthropic": ("base_url",),
@@ -183,7 +183,8 @@ def _parts(config: Mapping[str, Any], base_dir: Path) -> Iterator[_Part]:
     own = {name: value for name, value in config.items() if name != "tools"}
     # What a model is told of tools goes to its server; what an MCP server gets goes to that one alone.
     described = [_without_server(tool) for tool in tools] if isinstance(tools, list | tuple) else None
-    if kind not in _PROGRAMS and not is_local_agent(kind):
+    # What programs send is asked about as programs.
+    if kind not in PROGRAMS and not is_local_agent(kind):
         yield _Part(kind, own, described)
     if isinstance(tools, str) and (tools.startswith("builtin:") or "${" in tools):
         return

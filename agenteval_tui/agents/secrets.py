@@ -97,7 +97,8 @@ _USUAL = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
     "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 }
-_PROGRAMS = frozenset(("command", "python"))
+PROGRAMS = frozenset(("command", "python"))
+"""The kinds whose agents are programs of a project."""
 
 
 def secrets_of(
@@ -126,7 +127,7 @@ def secrets_of(
     named = [(name, value) for name, value in env.items() if len(value) >= SHORTEST]
     kind = config.get("kind")
     if (
-        kind in _PROGRAMS
+        kind in PROGRAMS
         or str(kind) in entry_points.own(KEY_FINDERS)
         or (tools and not str(tools).startswith("builtin:"))
     ):

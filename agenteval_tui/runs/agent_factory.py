@@ -18,7 +18,7 @@ from agenteval_tui.agents.permission import Permission, needs_of_agent, program_
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import env_files_in_words, python_in_words
 from agenteval_tui.agents.registry import make_agent
-from agenteval_tui.agents.secrets import secrets_of
+from agenteval_tui.agents.secrets import PROGRAMS, secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.private_files import read_small
@@ -34,7 +34,6 @@ from agenteval_tui.suites.yaml.write import flow
 from agenteval_tui.transcripts.model import RunError, Transcript
 from agenteval_tui.transcripts.redact import TranscriptRedactor
 
-_PROGRAMS = ("python", "command")
 CHECK_S = 20.0
 THOROUGH_S = 90.0
 """Seconds that a check may take; a thorough one waits for answers of a model."""
@@ -104,7 +103,7 @@ def _env_files(config: Mapping[str, Any], base_dir: Path) -> Iterator[Surroundin
         place = f"{error.where}: " if error.where else ""
         yield Surrounding(".env", f"{place}{error.what}", error.fix or "correct it")
         return
-    if files.files or config.get("kind") in _PROGRAMS:
+    if files.files or config.get("kind") in PROGRAMS:
         yield Surrounding(".env", env_files_in_words(files))
 
 

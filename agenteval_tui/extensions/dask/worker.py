@@ -26,7 +26,7 @@ from agenteval_tui.agents.base import (
 )
 from agenteval_tui.agents.redaction import EventRedactor
 from agenteval_tui.agents.registry import make_agent
-from agenteval_tui.agents.secrets import secrets_of
+from agenteval_tui.agents.secrets import PROGRAMS, secrets_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.version import __version__
 from agenteval_tui.extensions.dask.task_codec import Task, event_data, read_task
@@ -43,7 +43,6 @@ CLOSE_S = 5.0
 YIELD_EVERY = 100
 LOST = ""
 """The result of a task that was already started elsewhere, or that is no longer wanted."""
-_PROGRAMS = ("command", "python")
 PIECE = 16_000
 """Characters of one message, unless a single event is longer."""
 LONGEST = 64_000
@@ -127,7 +126,7 @@ class _Attempt:
                 fix="install the same version on all workers",
             )
         agent_plan = task.agent
-        if agent_plan.config.get("kind") in _PROGRAMS and not agent_plan.base_dir.is_dir():
+        if agent_plan.config.get("kind") in PROGRAMS and not agent_plan.base_dir.is_dir():
             raise AgentevalError(
                 f"the folder {agent_plan.base_dir} is not there",
                 fix="put the suite's folder at the same path on all workers, or on a shared disk",

@@ -19,6 +19,7 @@ from agenteval_tui.agents.recording.matching import same_course, volatile_parts
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.registry import is_model
+from agenteval_tui.agents.secrets import PROGRAMS
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.ids import content_hash, new_id
@@ -32,7 +33,6 @@ from agenteval_tui.runs.tapes import replay_price, tape_of
 from agenteval_tui.transcripts.model import ToolCall
 from agenteval_tui.transcripts.model_request import ModelRequests
 
-_PROGRAMS = ("python", "command")
 """The kinds of agents whose code is edited here, beside servers that agenteval starts."""
 DOUBLE = re.compile(r"test|function:.*|(?:fake|mock|dummy|stub)\b.*", re.IGNORECASE)
 """The names of models that frameworks bring for tests, and that ask no server, such as `TestModel` of pydantic-ai."""
@@ -75,7 +75,7 @@ class RecordedRuns(Struct, frozen=True):
 def is_of_program(run: RunPlan) -> bool:
     """Whether the code of the run's agent is edited here: that of a program, or of a server that is a service."""
     kind = run.agent.config.get("kind")
-    return kind in _PROGRAMS or (kind == "http" and _is_here(run.agent.config.get("url")) and bool(services_of(run)))
+    return kind in PROGRAMS or (kind == "http" and _is_here(run.agent.config.get("url")) and bool(services_of(run)))
 
 
 def _is_here(url: object) -> bool:
