@@ -39,6 +39,7 @@ from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.document import extended
 from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.model import (
+    SYSTEM_ROLES,
     Attachment,
     CallStatus,
     Message,
@@ -65,7 +66,6 @@ from agenteval_tui.transcripts.traceback import Traceback
 if TYPE_CHECKING:
     from agenteval_tui.agents.recording.conversation import Asked
 
-_PROMPTS = ("system", "developer")
 _IN_WORDS = "models were offered no tools, and asked several times: what they wrote may have been calls"
 _CALLS = frozenset[ObservedKind](("tool_calls", "tool_results"))
 NOTES_KEPT = 50
@@ -441,8 +441,8 @@ class Recorder:
         place, message = self._later[-1]
         if messages and messages[-1].role == message.role:
             self._later[-1] = (place, _marked(messages[-1:], (message,))[0])
-        if not any(message.role in _PROMPTS for message in self._given):
-            self._given = (*takewhile(lambda message: message.role in _PROMPTS, messages), *self._given)
+        if not any(message.role in SYSTEM_ROLES for message in self._given):
+            self._given = (*takewhile(lambda message: message.role in SYSTEM_ROLES, messages), *self._given)
 
     def _calls_given(self) -> list[ToolCall]:
         """The calls that were made before the run, each with the place of its message as it is now."""

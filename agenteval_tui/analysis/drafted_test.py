@@ -24,14 +24,13 @@ from agenteval_tui.suites.new_suite import check_name, write_suite
 from agenteval_tui.suites.slugs import slug
 from agenteval_tui.suites.templates import literal
 from agenteval_tui.transcripts.codec import to_openai_messages
-from agenteval_tui.transcripts.model import Message, Transcript
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Message, Transcript
 
 NEW_SUITE = Path("recorded.suite.yaml")
 """The file for a test whose runs don't come from a suite's file."""
 CRITERIA = 3
 _NAME = 60
 _ID = 40
-_PROMPTS = ("system", "developer")
 
 
 class GoodRuns(Struct, frozen=True):
@@ -251,4 +250,4 @@ def _asked(beginning: Sequence[Message], transcript: Transcript, questions: Sequ
 def _beginning(transcript: Transcript) -> tuple[Message, ...]:
     """The messages up to the first that the user wrote, without the agent's system prompt."""
     first = next(number for number, message in enumerate(transcript.messages) if message.role == "user")
-    return tuple(message for message in transcript.messages[: first + 1] if message.role not in _PROMPTS)
+    return tuple(message for message in transcript.messages[: first + 1] if message.role not in SYSTEM_ROLES)

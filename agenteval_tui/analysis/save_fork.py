@@ -11,7 +11,6 @@ from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.grading.spec import CriterionSpec, json_like
-from agenteval_tui.runs.fork.edits import PROMPTS
 from agenteval_tui.runs.fork.model import AnyEdit, System
 from agenteval_tui.runs.fork.plan import Source
 from agenteval_tui.runs.plan.conversation import Conversation
@@ -20,7 +19,7 @@ from agenteval_tui.suites.editing import add_test, free_id, save_agent_option, s
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.templates import literal
 from agenteval_tui.transcripts.codec import to_openai_messages
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Transcript
 
 SYSTEM = "system"
 
@@ -114,7 +113,7 @@ def new_system_prompt(source: Source, edits: Sequence[AnyEdit]) -> str:
         )
     stored = source.stored.run
     # A test's own system prompt takes the place of the agent's: to change that would change nothing here.
-    if stored.context.get("sample_system_prompt") or any(message.role in PROMPTS for message in stored.messages):
+    if stored.context.get("sample_system_prompt") or any(message.role in SYSTEM_ROLES for message in stored.messages):
         raise AgentevalError(
             f"the system prompt is that of test {row.test_id}, not that of agent {agent.name!r}",
             where=row.suite_key,

@@ -104,6 +104,10 @@ class Attachment(Struct, frozen=True, omit_defaults=True):
     mark: Annotated[str, Meta(description="the text in its place in the message's content")] = ""
 
 
+SYSTEM_ROLES = ("system", "developer")
+"""The roles of messages with a system prompt: OpenAI calls it "developer" for newer models."""
+
+
 class Message(Struct, frozen=True, omit_defaults=True):
     """One message. `content` is text ("" when there is none), with the marks of its `attachments` where they stood.
 

@@ -13,7 +13,7 @@ from agenteval_tui.core.phrasing import abridged, cut
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Transcript
 
 _BEFORE = 12  # characters before the place where a text differs
 _VALUE = 60  # characters of a text in the words of an edit
@@ -90,7 +90,7 @@ def _content(was: Transcript | None, step: int) -> str:
 
 def _prompt(was: Transcript | None) -> str:
     messages = was.messages if was is not None else ()
-    return next((message.content for message in messages if message.role in ("system", "developer")), "")
+    return next((message.content for message in messages if message.role in SYSTEM_ROLES), "")
 
 
 def _quoted(content: str, was: str = "") -> str:

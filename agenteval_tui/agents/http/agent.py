@@ -57,7 +57,7 @@ from agenteval_tui.core.phrasing import on_one_line
 from agenteval_tui.grading.json_paths import Path, PathFailedError, compile_path, walk
 from agenteval_tui.suites.templates import render_option
 from agenteval_tui.transcripts.codec import to_openai_messages
-from agenteval_tui.transcripts.model import Message, Note, Transcript, Usage
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Message, Note, Transcript, Usage
 from agenteval_tui.transcripts.observed import NO_CALLS_OPTION, NOTHING_AT_PATH
 
 _SESSIONS = 10_000  # runs whose session is remembered
@@ -286,7 +286,7 @@ def make_request(options: HttpOptions, request: AgentRequest, session: Any) -> H
 
 def _variables(request: AgentRequest, messages: tuple[Message, ...], session: Any) -> dict[str, Any]:
     prompt = next((message.content for message in reversed(messages) if message.role == "user"), "")
-    system = next((message.content for message in messages if message.role in ("system", "developer")), "")
+    system = next((message.content for message in messages if message.role in SYSTEM_ROLES), "")
     return {
         "prompt": prompt,
         "messages": to_openai_messages(Transcript(_with_calls(messages, request), request.tool_calls)),

@@ -29,6 +29,7 @@ from agenteval_tui.agents.models.stream import (
 )
 from agenteval_tui.core.json_values import parsed_json
 from agenteval_tui.transcripts.codec import content_text
+from agenteval_tui.transcripts.model import SYSTEM_ROLES
 
 _NOT_IN_IDS = re.compile(r"[^a-zA-Z0-9_-]")
 # An input must be an object; Anthropic's own advice for one that is not valid JSON.
@@ -78,11 +79,11 @@ class MessagesDialogue:
         self._ids = CallIds()
         # The API has one system prompt and no such messages.
         self._system = "\n\n".join(
-            message.text for message in messages if message.role in ("system", "developer") and message.text
+            message.text for message in messages if message.role in SYSTEM_ROLES and message.text
         )
         self._messages: list[dict[str, Any]] = []
         for message in messages:
-            if message.role not in ("system", "developer"):
+            if message.role not in SYSTEM_ROLES:
                 self._tell(message)
         self._tools = [
             {"name": spec.name, "description": spec.description, "input_schema": spec.parameters} for spec in tools

@@ -14,7 +14,7 @@ from agenteval_tui.agents.base import AgentRequest
 from agenteval_tui.agents.models.hosted_calls import HostedCall
 from agenteval_tui.core.json_values import json_object
 from agenteval_tui.transcripts.codec import arguments_text
-from agenteval_tui.transcripts.model import Attachment, Message, ToolCall
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Attachment, Message, ToolCall
 
 # Protocols demand a result for each call. This replaces one that was never recorded.
 NO_RESULT = "(no result was recorded)"
@@ -129,7 +129,7 @@ def with_system(request: AgentRequest, system: str | None) -> tuple[Message, ...
     """
     messages = request.messages
     prompt = request.context.get("sample_system_prompt") or system
-    if prompt and not any(message.role in ("system", "developer") for message in messages):
+    if prompt and not any(message.role in SYSTEM_ROLES for message in messages):
         first = Message("system", _filled(str(prompt), request.context.get("sample_concepts")))
         messages = (first, *messages)
     data = request.context.get("input_data")

@@ -19,10 +19,10 @@ from agenteval_tui.agents.recording.exchange import encoded
 from agenteval_tui.core.common_ends import SharedStarts
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.content_parts import attachment_fields
+from agenteval_tui.transcripts.model import SYSTEM_ROLES
 from agenteval_tui.transcripts.model_request import OfferedTool
 
 ProtocolName = Literal["chat", "responses", "messages", "gemini", "ollama", "converse", ""]
-SYSTEM_ROLES = ("system", "developer")
 _CLAUDE_ON_VERTEX = re.compile(r"/publishers/anthropic/models/(?!count-tokens)[^/]+:(?:streamR|r)awPredict$")
 _BEDROCK = re.compile(r"/model/(?P<model>[^/]+)/(?P<what>converse|invoke)(?:-stream|-with-response-stream)?$")
 

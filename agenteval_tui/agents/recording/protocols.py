@@ -17,7 +17,6 @@ from agenteval_tui.agents.models.openai_chat import ChatReply
 from agenteval_tui.agents.models.openai_responses import ResponsesReply
 from agenteval_tui.agents.models.recorded_replies import ConverseReply, OllamaReply
 from agenteval_tui.agents.models.requests import (
-    SYSTEM_ROLES,
     ProtocolName,
     Request,
     RequestReader,
@@ -30,7 +29,7 @@ from agenteval_tui.agents.recording.mcp_requests import error_of, is_mcp
 from agenteval_tui.agents.usage import read_usage, total_tokens
 from agenteval_tui.core.json_values import json_object
 from agenteval_tui.core.phrasing import on_one_line
-from agenteval_tui.transcripts.model import Note, Usage
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Note, Usage
 
 _QUOTED = 300  # characters of an error that are kept
 _PAID = (

@@ -19,9 +19,9 @@ from agenteval_tui.agents.base import ToolSpec
 from agenteval_tui.agents.tools.changes import ToolChange, ToolChanges
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.json_values import parsed_json
-from agenteval_tui.runs.fork.edits import PROMPTS, complete
+from agenteval_tui.runs.fork.edits import complete
 from agenteval_tui.runs.plan.conversation import Conversation
-from agenteval_tui.transcripts.model import Message, ToolCall
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Message, ToolCall
 
 Kind = Literal[
     "message", "text", "call", "arguments", "result", "member", "item", "sentence", "word", "value", "tool", "property"
@@ -108,7 +108,7 @@ class Case:
         for part in self.messages:
             message = self.original.messages[part.index]
             # An agent without a prompt would get its own again.
-            prompt = message.role in PROMPTS
+            prompt = message.role in SYSTEM_ROLES
             if part.id in gone:
                 if prompt:
                     return None

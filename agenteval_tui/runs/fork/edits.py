@@ -18,10 +18,9 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools
 from agenteval_tui.runs.plan.conversation import Conversation
-from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Message, ToolCall, Transcript
 from agenteval_tui.transcripts.sight import Sight
 
-PROMPTS = ("system", "developer")
 ANSWERED = ("user", "tool")
 """Roles of messages that an agent answers."""
 
@@ -131,7 +130,7 @@ def fork(transcript: Transcript, step: int, edits: Sequence[AnyEdit] = ()) -> Co
         kept_calls = tuple(call for call in message.tool_calls if call not in without)
         # A message whose calls are all dropped, and that says nothing else, would be empty.
         emptied = bool(message.tool_calls) and not kept_calls and not message.content
-        replaced = system is not None and message.role in PROMPTS
+        replaced = system is not None and message.role in SYSTEM_ROLES
         if number not in dropped and not emptied and not replaced:
             conversation.append(
                 replace(message, tool_calls=kept_calls) if kept_calls != message.tool_calls else message
@@ -156,7 +155,7 @@ def unseen_before(transcript: Transcript, end: int) -> tuple[frozenset[int], dic
     number = sight.request_at(end + 1)
     unseen, others = sight.out_of_sight(number), sight.other_results(number)
     messages = transcript.messages
-    prompts = {place for place, message in enumerate(messages[: end + 1]) if message.role in PROMPTS}
+    prompts = {place for place, message in enumerate(messages[: end + 1]) if message.role in SYSTEM_ROLES}
     unseen_calls = {call for place in unseen for call in messages[place].tool_calls}
     of_calls = {place: message.tool_call for place, message in enumerate(messages) if message.tool_call is not None}
     results = {place for place, call in of_calls.items() if call in unseen_calls}
@@ -179,7 +178,7 @@ def _in_order(transcript: Transcript, end: int) -> list[int]:
             places.append(place if calling is None or calling >= number else places[calling])
             continue
         place = standing.get(number, place)
-        places.append(-1 if standing and message.role in PROMPTS else place)
+        places.append(-1 if standing and message.role in SYSTEM_ROLES else place)
     return sorted(range(end + 1), key=places.__getitem__)
 
 
@@ -274,7 +273,7 @@ def changeable(transcript: Transcript, step: int) -> dict[str, str]:
         texts |= {"tool_result": message.content, "tool_error": ""}
     if message.role != "tool" and (message.content or not message.tool_calls):
         texts["text"] = message.content
-    prompts = (message.content for message in transcript.messages if message.role in PROMPTS)
+    prompts = (message.content for message in transcript.messages if message.role in SYSTEM_ROLES)
     return {**texts, "system": next(prompts, ""), "without_tools": "", "insert": "", "drop": ""}
 
 
@@ -398,12 +397,14 @@ def without_own_prompts(
     """The conversation with the system prompts of these edits and those that the run was `asked` with, and no others:
     its agent's program adds its own to each request, where they were seen."""
     written = {edit.text for edit in edits if isinstance(edit, System | Text | Insert)}
-    kept = [message for message in conversation.messages if message.role not in PROMPTS or message.content in written]
+    kept = [
+        message for message in conversation.messages if message.role not in SYSTEM_ROLES or message.content in written
+    ]
     if len(kept) == len(conversation.messages):
         return conversation
     # A request has all prompts as one text: what the test asked with is in it, and can't be told from the program's.
     if not any(isinstance(edit, System) for edit in edits):
-        kept = [*(message for message in asked if message.role in PROMPTS), *kept]
+        kept = [*(message for message in asked if message.role in SYSTEM_ROLES), *kept]
     own = _renumbered(kept, conversation.tool_calls)
     return replace(conversation, messages=own.messages, tool_calls=own.tool_calls)
 

@@ -19,7 +19,7 @@ from agenteval_tui.runs.events import Command
 from agenteval_tui.runs.fork.answers import Outcomes
 from agenteval_tui.runs.fork.edits import ForkError, fork
 from agenteval_tui.runs.live_registry import Live
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import SYSTEM_ROLES, Transcript
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.branch_tree import TreeRow, TreeRows, nodes_of
 from agenteval_tui.tui.presenters.fork_columns import ForkRows, ForkTree, representative
@@ -238,4 +238,4 @@ def _root(store: Store, row: RunRow) -> RunRow:
 
 
 def _prompts(transcript: Transcript) -> int:
-    return sum(message.role in ("system", "developer") for message in transcript.messages)
+    return sum(message.role in SYSTEM_ROLES for message in transcript.messages)
