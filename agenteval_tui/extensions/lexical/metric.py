@@ -53,34 +53,20 @@ class Lexical(Metric):
 
     def _evidence(self, value: Value, other: str, score: float, passed: bool) -> Evidence:
         fields: dict[str, Any] = {"measure": "likeness", "method": self.method, "amount": score, "least": self.min}
-        expected, actual = as_evidence(other), as_evidence(value.text)
-        spans = value.spans(0, len(value.text)) if value.text else ()
-        if passed:
-            return Evidence(
-                self.method,
-                passed=True,
-                expected=expected,
-                found=actual,
-                spans=spans,
-                group="Lexical",
-                code=Code.WITHIN,
-                fields=fields,
-            )
-        miss = nearest(value, other, "equals", False)
-        if not value.text:
+        miss = None if passed else nearest(value, other, "equals", False)
+        if not passed and not value.text:
             fields["empty"] = True
         elif miss is not None:
             fields["near"] = miss.fields
-        near = () if miss is None else value.spans(miss.start, miss.end)
         return Evidence(
             self.method,
-            passed=False,
-            expected=expected,
-            found=actual,
-            spans=spans,
-            near=near,
+            passed=passed,
+            expected=as_evidence(other),
+            found=as_evidence(value.text),
+            spans=value.spans(0, len(value.text)) if value.text else (),
+            near=() if miss is None else value.spans(miss.start, miss.end),
             group="Lexical",
-            code=Code.TOO_LOW,
+            code=Code.WITHIN if passed else Code.TOO_LOW,
             fields=fields,
         )
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import ConfigWarning, Metric, abbreviate
-from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.tokenization import Word, count_sentences, spoken_texts, words_without_markup
 
 _VOWELS = re.compile(r"[aeiouyäöüáàâéèêíìîóòôúùûæœø]+")
@@ -52,29 +52,20 @@ class Readability(Metric):
         per_word = sum(syllables(word.text) for word in words) / len(words)
         fields: dict[str, Any] = {"measure": "grade", "amount": level, "most": self.max_grade}
         fields |= {"words": len(words), "sentences": sentences, "syllables": per_word}
-        group = "Readability"
-        if passed:
-            return Evidence(
-                "max_grade",
-                passed=True,
-                expected=self.max_grade,
-                found=level,
-                group=group,
-                code=Code.WITHIN,
-                fields=fields,
-            )
-        # What could be said more simply: the longest words.
-        hard = sorted({word.text: word for word in words if syllables(word.text) > _HARD}.values(), key=_weight)[:5]
-        spans = tuple(span for word in hard for span in value.spans(word.start, word.end))
-        fields["hardest"] = [abbreviate(word.text) for word in hard]
+        spans: tuple[Span, ...] = ()
+        if not passed:
+            # What could be said more simply: the longest words.
+            hard = sorted({word.text: word for word in words if syllables(word.text) > _HARD}.values(), key=_weight)[:5]
+            spans = tuple(span for word in hard for span in value.spans(word.start, word.end))
+            fields["hardest"] = [abbreviate(word.text) for word in hard]
         return Evidence(
             "max_grade",
-            passed=False,
+            passed=passed,
             expected=self.max_grade,
             found=level,
             spans=spans,
-            group=group,
-            code=Code.TOO_HIGH,
+            group="Readability",
+            code=Code.WITHIN if passed else Code.TOO_HIGH,
             fields=fields,
         )
 

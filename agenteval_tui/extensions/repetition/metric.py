@@ -12,7 +12,7 @@ from pydantic import Field
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.extracted_value import Context, Value
 from agenteval_tui.grading.metrics.metric import SPANS, ConfigWarning, Metric
-from agenteval_tui.grading.results import Evidence, MetricResult
+from agenteval_tui.grading.results import Evidence, MetricResult, Span
 from agenteval_tui.grading.tokenization import Word, spoken_texts, words_without_markup
 
 
@@ -46,31 +46,22 @@ class Repetition(Metric):
         repeated = len(words) - len(counts)
         fields: dict[str, Any] = {"measure": "repetition", "amount": ratio, "most": self.max_ratio}
         fields |= {"count": repeated, "words": len(words)}
-        group = "Repetition"
-        if passed:
-            return Evidence(
-                "max_ratio",
-                passed=True,
-                expected=self.max_ratio,
-                found=ratio,
-                group=group,
-                code=Code.WITHIN,
-                fields=fields,
-            )
-        most = [(word, number) for word, number in counts.most_common(5) if number > 1]
-        written = {word.text.lower(): word.text for word in reversed(words)}  # as it is written first
-        fields["often"] = [[written.get(word, word)[:60], number] for word, number in most]
-        top = {word for word, _ in most}
-        again = islice((word for word in _again(words) if word.text.lower() in top), SPANS)
-        spans = tuple(span for word in again for span in value.spans(word.start, word.end))
+        spans: tuple[Span, ...] = ()
+        if not passed:
+            most = [(word, number) for word, number in counts.most_common(5) if number > 1]
+            written = {word.text.lower(): word.text for word in reversed(words)}  # as it is written first
+            fields["often"] = [[written.get(word, word)[:60], number] for word, number in most]
+            top = {word for word, _ in most}
+            again = islice((word for word in _again(words) if word.text.lower() in top), SPANS)
+            spans = tuple(span for word in again for span in value.spans(word.start, word.end))
         return Evidence(
             "max_ratio",
-            passed=False,
+            passed=passed,
             expected=self.max_ratio,
             found=ratio,
             spans=spans,
-            group=group,
-            code=Code.TOO_HIGH,
+            group="Repetition",
+            code=Code.WITHIN if passed else Code.TOO_HIGH,
             fields=fields,
         )
 

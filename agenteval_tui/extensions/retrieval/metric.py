@@ -77,32 +77,20 @@ class Retrieval(Metric):
         for number, document in enumerate(self.relevant[:_LINES]):
             rank = ranks.get(document)
             where = _place(value, rank - 1) if rank is not None else ()
-            name, group = f"relevant[{number}]", "relevant"
+            name = f"relevant[{number}]"
             fields = {"document": document, "rank": rank, "k": self.k}
-            if rank is None:
-                yield Evidence(name, passed=None, expected=document, group=group, code=Code.MISSING, fields=fields)
-            elif self.k is not None and rank > self.k:
-                yield Evidence(
-                    name,
-                    passed=None,
-                    expected=document,
-                    found=rank,
-                    near=where,
-                    group=group,
-                    code=Code.OUT_OF_PLACE,
-                    fields=fields,
-                )
-            else:
-                yield Evidence(
-                    name,
-                    passed=None,
-                    expected=document,
-                    found=rank,
-                    spans=where,
-                    group=group,
-                    code=Code.PRESENT,
-                    fields=fields,
-                )
+            is_late = rank is not None and self.k is not None and rank > self.k
+            yield Evidence(
+                name,
+                passed=None,
+                expected=document,
+                found=rank,
+                spans=() if is_late else where,
+                near=where if is_late else (),
+                group="relevant",
+                code=Code.MISSING if rank is None else Code.OUT_OF_PLACE if is_late else Code.PRESENT,
+                fields=fields,
+            )
         relevant = set(self.relevant)
         others = [document for document in documents[: self.k] if document not in relevant]
         if others:
