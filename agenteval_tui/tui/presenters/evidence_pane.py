@@ -1,4 +1,5 @@
-"""What the criterion looked at, and what it found: the middle pane of Inspect."""
+"""What the criterion looked at, and what it found: the middle pane of Inspect. Expected stands above got, with a caret
+under the first character that differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Which agents the Agents screen lists, what their checks found, and the conversations with them. No widget."""
+"""Which agents the Agents screen lists, a row each and one in full, what their checks found, and the conversations with
+them. No widget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the Run screen knows of the execution that it shows, and what its actions are meant for. It knows no widget."""
+"""What the Run screen knows of the execution that it shows, how it is watched in its own process, and what the screen's
+actions are meant for. It knows no widget."""
 
 from __future__ import annotations
 
