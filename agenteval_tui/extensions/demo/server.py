@@ -186,6 +186,7 @@ def _answer(body: Mapping[str, Any], version: str) -> _Answer:
                     missing_tool(call) if call.name in withheld else call_tool(shop, call.name, call.arguments)
                     for call in turn.calls
                 )
+            # The client has answered this turn already: it is told what it answered, and the program goes on.
             elif done:
                 outcomes = _in_order(turn.calls, done.pop(0))
             else:

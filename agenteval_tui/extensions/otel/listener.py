@@ -268,6 +268,7 @@ class Listener:
             return
         run = self._known.get(trace.id) or self._begin(trace, recording)
         again = run.stored
+        # The names of the first span, which has come by now, or never does.
         stored = storable(_named(recording, trace))
         if not again:
             self._rename(run, trace, stored)

@@ -310,6 +310,7 @@ def _of_ticks(ticks: list[Any]) -> list[dict[str, Any]]:
         for who, role in (("agent", "assistant"), ("user", "user")):
             text = _of_chunk(as_object(tick.get(f"{who}_chunk")))
             last = messages[-1] if messages else {}
+            # A sentence is spoken over many ticks.
             if text and last.get("role") == role and "tool_calls" not in last:
                 last["content"] += text
             elif text:

@@ -44,6 +44,7 @@ def tests(source: Source) -> FoundTests:
     """The tests of the file. A grader of an unknown type asks a person, and is named with its place."""
     document = read_document(source, "PyYAML")
     items = _folded(as_object(document)).get("items")
+    # A page of the API, a list, or one test.
     listed = items if isinstance(items, list) else document if isinstance(document, list) else [document]
     found_tests = FoundTests(name=source.path.stem, metrics="umbraco")
     for index, each in enumerate(listed, 1):
@@ -94,6 +95,7 @@ def _asked(config: Any, alias: str, fields: Mapping[str, Any], found_tests: Foun
         return literal_prompt(message)
     variables = settings.get("variables")
     if isinstance(variables, Mapping) and variables:
+        # Only an identifier can be named in a template.
         named = {str(key): value for key, value in variables.items() if str(key).isidentifier()}
         found_tests.note(f"{alias}: the text of its prompt is in Umbraco: its variables are asked for, change `prompt`")
         return {"prompt": "\n".join(f"{key}: {{{{ {key} }}}}" for key in named) or "?", "variables": dict(variables)}
