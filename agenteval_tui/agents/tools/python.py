@@ -125,6 +125,7 @@ class PythonTools:
         return self._lease.tree(root, self._permission)
 
     async def _running(self) -> PythonHost:
+        # A model's calls come several at a time: the first of them starts the process, and the others wait for it.
         async with self._starting:
             if self._host is not None and not self._host.alive:
                 await self._host.end()

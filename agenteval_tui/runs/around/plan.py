@@ -217,4 +217,5 @@ def _words(command: str | list[str], shell: bool) -> tuple[tuple[str, ...], str]
 
 
 def _is_secret(name: str, value: str) -> bool:
+    # What `${VAR}` names is looked up again where the plan is read, and the text itself says nothing.
     return is_secret_name(name) and "${" not in value

@@ -128,6 +128,7 @@ def _means(name: str, chosen: SelectedTest) -> bool:
 
 def _check_valid(loaded: LoadedSuite, *, named: bool) -> None:
     errors = [problem for problem in loaded.problems if problem.severity == "error"]
+    # A test that is named can be tried while another one of its suite is still wrong.
     if not errors or (named and loaded.suite is not None and loaded.suite.tests):
         return
     first = errors[0]
