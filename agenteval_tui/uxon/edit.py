@@ -11,19 +11,15 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 
 from agenteval_tui.core.errors import Fix, TextEdit
-from agenteval_tui.uxon.member_edits import insert_member, remove_member
+from agenteval_tui.uxon.member_edits import gap_before, insert_member, remove_entry, remove_member
 from agenteval_tui.uxon.serialize import to_text
 from agenteval_tui.uxon.strings import quote
 from agenteval_tui.uxon.tree import Document, Member, Node
 
 Path = tuple[str | int, ...]
 
-_GAP = r"(?:[\s\ufeff]+|//[^\n\r]*|/\*(?:[^*]|\*(?!/))*\*/)*"
-_COMMA_BEHIND = re.compile(r"[\s\ufeff]*,[ \t]*(?:\r?\n[ \t]*)?")
-_BEYOND = re.compile(_GAP + r"(?=,)")
 _ALONE = re.compile(r"[ \t]*,?[ \t]*(?:\r?\n|\Z)")
 _WIDTH = 80
-_INDENT = re.compile(r"[ \t]*\Z")
 
 
 def node_of(document: Document, path: Sequence[str | int]) -> Node | None:
@@ -66,7 +62,8 @@ def remove(document: Document, path: Path) -> Fix | None:
     live = [item for item in owner.items if not item.commented]
     if owner.kind != "array" or not 0 <= last < len(live):
         return None
-    return _remove_item(document.text, owner.items, next(n for n, item in enumerate(owner.items) if item is live[last]))
+    index = next(number for number, item in enumerate(owner.items) if item is live[last])
+    return remove_entry(document.text, owner.items, index, "")
 
 
 def rename(document: Document, path: Path, name: str) -> Fix | None:
@@ -92,7 +89,7 @@ def append(document: Document, path: Path, value: object) -> Fix | None:
         "",
         (
             TextEdit(
-                last.end, last.end, "," + _gap_before(text, last.start, node.start) + _laid_out(text, last.start, value)
+                last.end, last.end, "," + gap_before(text, last.start, node.start) + _laid_out(text, last.start, value)
             ),
         ),
     )
@@ -136,18 +133,10 @@ def _insert(text: str, owner: Node, key: str, value: object) -> Fix:
     if not live:
         return insert_member(text, owner, key, _laid_out(text, owner.start, value), "")
     after: Member = live[-1]
-    gap = _gap_before(text, after.start, owner.start)
+    gap = gap_before(text, after.start, owner.start)
     if "\n" in gap and not _ALONE.match(text, after.end):
         gap = " "  # a comment follows it: the new property joins it on its line
     return Fix("", (TextEdit(after.end, after.end, f",{gap}{quote(key)}: {_laid_out(text, after.start, value)}"),))
-
-
-def _gap_before(text: str, start: int, opening: int) -> str:
-    """What separates an entry from the one before it: a line end and the indent, if it begins a line; else a space."""
-    line_start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
-    indent = _INDENT.search(text, line_start, start)
-    alone = indent is not None and indent.start() == line_start > opening
-    return "\n" + text[line_start:start] if alone else " "
 
 
 def _laid_out(text: str, start: int, value: object) -> str:
@@ -158,18 +147,3 @@ def _laid_out(text: str, start: int, value: object) -> str:
     written = long
     line = text[text.rfind("\n", 0, start) + 1 : start]
     return written.replace("\n", "\n" + line[: len(line) - len(line.lstrip(" \t"))])
-
-
-def _remove_item(text: str, items: Sequence[Node], index: int) -> Fix:
-    item = items[index]
-    # The comma behind it, also beyond a comment; of the last item the comma before it, which would be one too many.
-    if match := _COMMA_BEHIND.match(text, item.end):
-        return Fix("", (TextEdit(item.start, match.end(), ""),))
-    own = TextEdit(item.start, item.end, "")
-    if match := _BEYOND.match(text, item.end):
-        return Fix("", (own, TextEdit(match.end(), match.end() + 1, "")))
-    if index and (match := _BEYOND.match(text, items[index - 1].end)):
-        if not text[match.end() + 1 : item.start].strip():
-            return Fix("", (TextEdit(match.end(), item.end, ""),))
-        return Fix("", (TextEdit(match.end(), match.end() + 1, ""), own))
-    return Fix("", (own,))
