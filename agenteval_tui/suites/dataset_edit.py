@@ -18,6 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import locked, write_whole
+from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.delimited_text import HEAD, TextForm, is_header, text_form
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import free_name
@@ -309,9 +310,7 @@ def preview_row(
         after = copy.read_bytes()
     form = text_form(before or after, encoding)
     old, new = _lines(form, before), _lines(form, after)
-    same = 0
-    while same < min(len(old), len(new)) and old[same] == new[same]:
-        same += 1
+    same = common_start(old, new)
     if after.startswith(before) or same >= len(old):
         text = "\n".join(new[same:])
     else:

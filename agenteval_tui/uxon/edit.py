@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
+from agenteval_tui.core.common_ends import common_end, common_start
 from agenteval_tui.core.errors import Fix, TextEdit
 from agenteval_tui.uxon.member_edits import gap_before, insert_member, remove_entry, remove_member
 from agenteval_tui.uxon.serialize import to_text
@@ -113,11 +114,10 @@ def edits_between(old: str, new: str) -> tuple[TextEdit, ...]:
 
 
 def _trimmed(old: str, start: int, end: int, text: str) -> TextEdit:
-    while start < end and text and old[start] == text[0]:
-        start, text = start + 1, text[1:]
-    while end > start and text and old[end - 1] == text[-1]:
-        end, text = end - 1, text[:-1]
-    return TextEdit(start, end, text)
+    piece = old[start:end]
+    same = common_start(piece, text)
+    tail = common_end(piece, text, same)
+    return TextEdit(start + same, end - tail, text[same : len(text) - tail])
 
 
 def _starts(lines: Sequence[str]) -> list[int]:
