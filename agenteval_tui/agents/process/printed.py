@@ -33,7 +33,7 @@ class PrintedEnd:
         self.text = (self.text + text)[-_MOST:]
 
 
-async def returned_by(events: AsyncGenerator[Mapping[str, Any], None], heard: Callable[[str], None]) -> Any:
+async def returned_by(events: AsyncGenerator[Mapping[str, Any], None], heard: Callable[[str], None]) -> object:
     """What a function returned, by the events of its call (`PythonHost.events`); `heard` gets what it prints."""
     returned = None
     async with aclosing(events) as answers:
