@@ -13,9 +13,10 @@ from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.terminal_sequences import notification_sequence
-from agenteval_tui.formats.web_hook import check_telling, check_web_hook, end_text, tell_web_hook
+from agenteval_tui.formats.web_hook import check_telling, check_web_hook, tell_web_hook
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.suites.notify_file import load_notify_settings
+from agenteval_tui.views.execution import end_text
 
 SHORT_S = 1.0
 """Nobody goes elsewhere for that long, whatever the settings say: they are not even read."""

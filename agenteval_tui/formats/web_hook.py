@@ -12,14 +12,12 @@ from agenteval_tui.agents.permission import NOTHING, Permission, Use
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.core.numbers import percent
 from agenteval_tui.formats.documents.notification import ExecutionEnded
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.runs.trust_check import check_use
-from agenteval_tui.views.execution import without_verdict_text
+from agenteval_tui.views.execution import end_text
 
 _SECONDS = 10.0  # that the end of `agenteval run` waits for a server that does not answer
-_INTERRUPTED = 130  # what shells give for Ctrl+C: the runs may be fine, so it is not "did not pass"
 
 
 def check_web_hook(address: str, where: str) -> None:
@@ -44,15 +42,6 @@ def check_telling(address: str, *, trusted: bool) -> Permission:
 def host_of(address: str) -> str:
     """The host of a web hook, for people."""
     return one_line(urlsplit(address).hostname or "", 200)
-
-
-def end_text(row: ExecutionRow, pass_rate: float | None, code: int) -> str:
-    """`Orders: did not pass (1 passed, 1 failed, 0 in error, 50 % passed)`. `code`: that of `agenteval run`."""
-    rate = f", {percent(pass_rate)} passed" if pass_rate is not None else ""
-    how = "passed" if code == 0 else row.status if code == _INTERRUPTED else "did not pass"
-    others = f", {text}" if (text := without_verdict_text(row)) else ""
-    figures = f"{row.passed} passed, {row.failed} failed, {row.errors} in error{others}{rate}"
-    return f"{one_line(row.title, 200)}: {how} ({figures})"
 
 
 def tell_web_hook(address: str, row: ExecutionRow, pass_rate: float | None, code: int) -> str:

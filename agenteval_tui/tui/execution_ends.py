@@ -12,11 +12,12 @@ from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.core.directories import config_dir
 from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.terminal_sequences import notification_sequence
-from agenteval_tui.formats.web_hook import check_web_hook, end_text, tell_web_hook
+from agenteval_tui.formats.web_hook import check_web_hook, tell_web_hook
 from agenteval_tui.history.records import ExecutionRow
 from agenteval_tui.suites.notify_file import load_notify_settings
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.notifications import Notifier
+from agenteval_tui.views.execution import end_text
 
 _BROKEN = ("failed", "interrupted", "running")
 

@@ -22,6 +22,7 @@ from agenteval_tui.views.evidence import place_of
 from agenteval_tui.views.fork_origin import origin_text
 from agenteval_tui.views.model import Span, Text, View, outcome_sign, outcome_text, paragraphs, plain, text
 
+_INTERRUPTED = 130  # what shells give for Ctrl+C: the runs may be fine, so it is not "did not pass"
 _MOST_ERRORS = 5
 _MOST_NAMES = 4
 _COMMIT = 9  # digits of a hash, as git shows it in repositories of some size
@@ -279,3 +280,12 @@ def next_view(row: ExecutionRow, options: str = "") -> View:
         again = "the same command continues it, and does not pay for an answer again"
     last = f"execution {row.id}  (agenteval show {short_id(row.id)}{options})"
     return paragraphs([text((again, "dim")), text((last, "dim"))])
+
+
+def end_text(row: ExecutionRow, pass_rate: float | None, code: int) -> str:
+    """`Orders: did not pass (1 passed, 1 failed, 0 in error, 50 % passed)`. `code`: that of `agenteval run`."""
+    rate = f", {numbers.percent(pass_rate)} passed" if pass_rate is not None else ""
+    how = "passed" if code == 0 else row.status if code == _INTERRUPTED else "did not pass"
+    others = f", {text}" if (text := without_verdict_text(row)) else ""
+    figures = f"{row.passed} passed, {row.failed} failed, {row.errors} in error{others}{rate}"
+    return f"{one_line(row.title, 200)}: {how} ({figures})"

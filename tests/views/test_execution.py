@@ -11,13 +11,13 @@ from trend_made import NOON, filled
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.timespan import IN_FUTURE
-from agenteval_tui.formats.web_hook import end_text
 from agenteval_tui.history.records import ExecutionRow, RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.events import AroundProblem
 from agenteval_tui.views import terminal
 from agenteval_tui.views.execution import (
     NotObserved,
+    end_text,
     ended_view,
     ends_text,
     execution_line,
