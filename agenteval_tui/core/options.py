@@ -19,9 +19,9 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import typed_whole
 
-REPETITIONS = 100_000
+MOST_REPETITIONS = 100_000
 """How often a test runs in one execution, at most."""
-CONCURRENCY = 10_000
+MOST_CONCURRENCY = 10_000
 """Runs at the same time, at most."""
 
 _LONGEST = 40  # characters of a wrong value that are shown

@@ -34,8 +34,7 @@ from agenteval_tui.runs.plan.model import (
     check_surroundings,
     cluster_of,
 )
-from agenteval_tui.runs.plan.options import PlanOptions
-from agenteval_tui.runs.plan.planner import CONCURRENCY
+from agenteval_tui.runs.plan.options import DEFAULT_CONCURRENCY, PlanOptions
 from agenteval_tui.runs.task_payload import Setup, file_digest, read_setup, run_plan
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.agents_file import load_agents
@@ -178,7 +177,7 @@ def resume_plan(
         earlier=earlier,
         order=tuple(row.id for row in rows),
         # The default number means that nobody chose one: as many as the cluster takes.
-        cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == CONCURRENCY),
+        cluster=cluster_of(merged, all_threads=merged.concurrency is None and setup.concurrency == DEFAULT_CONCURRENCY),
     )
     # Again: another executor may be given than the one that it was planned with.
     check_surroundings(plan.runs, merged.executor)

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.ids import criterion_names
-from agenteval_tui.core.options import CONCURRENCY, REPETITIONS
+from agenteval_tui.core.options import MOST_CONCURRENCY, MOST_REPETITIONS
 from agenteval_tui.core.schema_rules import NAME_CHARACTERS, at_least_one, exactly_one, given, where, without
 from agenteval_tui.suites.callable_name import callable_rule, named_callable
 from agenteval_tui.suites.command_words import COMMAND_RULE, checked_command
@@ -283,7 +283,7 @@ class Variation(_Strict):
     name: str = Field(min_length=1, description="Its name, unique among the test's variations.")
     agent: str | None = Field(default=None, description="Another agent. Default: the test's.")
     repeat: int | None = Field(
-        default=None, ge=1, le=REPETITIONS, description="How often it runs. Default: as often as the test."
+        default=None, ge=1, le=MOST_REPETITIONS, description="How often it runs. Default: as often as the test."
     )
     context: Context | None = Field(default=None, description="Merged into the test's context, key by key.")
     config: dict[str, Any] = Field(
@@ -339,12 +339,12 @@ class Gate(_Strict):
 class Defaults(_Strict):
     """What tests of this suite have when they don't say otherwise."""
 
-    repeat: int = Field(default=1, ge=1, le=REPETITIONS, description="How often each test runs.")
+    repeat: int = Field(default=1, ge=1, le=MOST_REPETITIONS, description="How often each test runs.")
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="Seconds for a whole run.")
     pass_threshold: float | None = Field(
         default=None, ge=0, le=1, description="The lowest score that passes, for tests without their own."
     )
-    concurrency: int | None = Field(default=None, ge=1, le=CONCURRENCY, description="Runs at the same time.")
+    concurrency: int | None = Field(default=None, ge=1, le=MOST_CONCURRENCY, description="Runs at the same time.")
     stop: Stop | None = Field(default=None, description="Stop repeating a test early.")
 
 
@@ -632,7 +632,7 @@ class Test(_Checked):
         default=None, description="The kind of case: a usual one, an edge case, or one to refuse."
     )
     tags: list[str] = Field(default_factory=_no_items, description="Words to select tests by: `run --tag smoke`.")
-    repeat: int | None = Field(default=None, ge=1, le=REPETITIONS, description="How often the test runs.")
+    repeat: int | None = Field(default=None, ge=1, le=MOST_REPETITIONS, description="How often the test runs.")
     variables: dict[str, Any] = Field(
         default_factory=_no_entries, description="Values that prompts and criteria can use as {{name}}."
     )

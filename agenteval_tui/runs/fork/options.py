@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from msgspec import field
 
-from agenteval_tui.core.options import CONCURRENCY, Options, limits
+from agenteval_tui.core.options import MOST_CONCURRENCY, Options, limits
 
 MAX_COST = "Stop when agents and judges have cost this much"
 
@@ -18,7 +18,7 @@ class ContinuationOptions(Options, frozen=True, kw_only=True):
 
     max_cost: Annotated[float, limits(f"{MAX_COST}.", "USD", gt=0)] | None = None
     concurrency: (
-        Annotated[int, limits("How many continuations at the same time.", "N", ge=1, le=CONCURRENCY)] | None
+        Annotated[int, limits("How many continuations at the same time.", "N", ge=1, le=MOST_CONCURRENCY)] | None
     ) = None
     trust: Annotated[bool, limits("Let programs and Python functions in the suite's folder run.")] = False
 

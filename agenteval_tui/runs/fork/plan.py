@@ -41,7 +41,7 @@ from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
-from agenteval_tui.runs.plan.planner import CONCURRENCY
+from agenteval_tui.runs.plan.options import DEFAULT_CONCURRENCY
 from agenteval_tui.runs.plan.runs import TIMEOUT_S
 from agenteval_tui.runs.plan.variation import agent_plan
 from agenteval_tui.runs.resume import StoredPlan, stored_plan
@@ -222,7 +222,7 @@ def _imported(row: RunRow, agent: str, user_agents: Mapping[str, AgentConfig] | 
         tags=row.tags,
         seed=0,
     )
-    return StoredPlan(run, Respondents(user_agents=mine), CONCURRENCY, False, mine)
+    return StoredPlan(run, Respondents(user_agents=mine), DEFAULT_CONCURRENCY, False, mine)
 
 
 def _agent_named(name: str, row: RunRow, own: Mapping[str, AgentConfig]) -> AgentPlan:

@@ -7,7 +7,10 @@ from typing import Annotated
 
 from msgspec import field
 
-from agenteval_tui.core.options import CONCURRENCY, REPETITIONS, Options, limits
+from agenteval_tui.core.options import MOST_CONCURRENCY, MOST_REPETITIONS, Options, limits
+
+DEFAULT_CONCURRENCY = 8
+"""Runs at the same time, where neither the options nor the suites say it."""
 
 
 class PlanOptions(Options, frozen=True):
@@ -37,8 +40,8 @@ class PlanOptions(Options, frozen=True):
     tags: tuple[str, ...] = ()
     agent: Annotated[str, limits("Use this agent instead of the suites' agents.", "A")] | None = None
     variation: Annotated[str, limits("Only this variation; `default` means none.", "V")] | None = None
-    repeat: Annotated[int, limits("Run every test N times.", "N", ge=1, le=REPETITIONS)] | None = None
-    concurrency: Annotated[int, limits("How many runs at the same time.", "N", ge=1, le=CONCURRENCY)] | None = None
+    repeat: Annotated[int, limits("Run every test N times.", "N", ge=1, le=MOST_REPETITIONS)] | None = None
+    concurrency: Annotated[int, limits("How many runs at the same time.", "N", ge=1, le=MOST_CONCURRENCY)] | None = None
     timeout: Annotated[float, limits("The timeout of each run.", "SECONDS", gt=0)] | None = None
     title: str = ""
     failed_from: str | None = None

@@ -17,14 +17,12 @@ from agenteval_tui.runs.criteria import Specs
 from agenteval_tui.runs.judge_resolution import Respondents
 from agenteval_tui.runs.plan.gates import GATES, OF_SUITE, UMBRACO_METRICS
 from agenteval_tui.runs.plan.model import Limits, Plan, check_arms, check_executor, check_surroundings, cluster_of
-from agenteval_tui.runs.plan.options import PlanOptions
+from agenteval_tui.runs.plan.options import DEFAULT_CONCURRENCY, PlanOptions
 from agenteval_tui.runs.plan.runs import TestRuns, draw_sample
 from agenteval_tui.runs.plan.test_selection import SelectedTest, choose, failed_before, names
 from agenteval_tui.runs.trust_check import check_trust
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import AgentConfig, Suite
-
-CONCURRENCY = 8
 
 
 def make_plan(
@@ -71,7 +69,7 @@ def make_untrusted_plan(
         execution_id=new_id(),
         title=options.title or _title(chosen, options),
         runs=runs,
-        concurrency=concurrency or CONCURRENCY,
+        concurrency=concurrency or DEFAULT_CONCURRENCY,
         source=", ".join(dict.fromkeys(str(selected_test.loaded.path) for selected_test in chosen)),
         options=_stored(options, chosen),
         respondents=Respondents.of(tuple(loaded), user_agents, options.judge),
