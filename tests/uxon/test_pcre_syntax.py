@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agenteval_tui.uxon.pcre_syntax import regex_syntax
-from agenteval_tui.uxon.php_regex import CompiledPattern, PatternError, compile_pattern
+from agenteval_tui.uxon.php_regex import CompiledPattern, PatternError, compile_pattern, regex_syntax
 
 
 def found(pattern: str, text: str) -> str | None:
