@@ -40,7 +40,7 @@ def left(tmp_path: Path) -> Callable[..., Path]:
         path = tmp_path / "theirs.db"
         plan = make_untrusted_plan([load_suite(suite)], PlanOptions(), user_agents=agents or {})
         with Store.open(path) as theirs:
-            begin(theirs, plan, now_ms(), None).result()
+            begin(theirs, plan, now_ms()).result()
             theirs.end_execution(plan.execution_id, "stopped").result()
         return path
 
