@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agenteval_tui.grading.compile import compile_criterion
-from agenteval_tui.grading.metrics.judge_reading import UnreadableError, read_judgment
+from agenteval_tui.grading.metrics.judge_reply import UnreadableError, read_judgment
 from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import Outcome

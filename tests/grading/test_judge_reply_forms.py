@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agenteval_tui.grading.metrics.judge_reading import Judgment, UnreadableError
+from agenteval_tui.grading.metrics.judge_reply import Judgment, UnreadableError
 from agenteval_tui.grading.metrics.judge_reply_forms import form_of, read_reply
 from agenteval_tui.grading.metrics.judge_scale import SCALES, OffScaleError
 

@@ -10,7 +10,7 @@ from agenteval_tui.core.numbers import median
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.metrics.judge_question import conversation, prompt_of, tools_of
-from agenteval_tui.grading.metrics.judge_reading import UnreadableError, read_judgment
+from agenteval_tui.grading.metrics.judge_reply import UnreadableError, read_judgment
 from agenteval_tui.grading.metrics.judge_scale import SCALES, read_verdict
 from agenteval_tui.grading.remote_requests import Reply
 from agenteval_tui.grading.results import CriterionResult, Outcome

@@ -35,7 +35,7 @@ from agenteval_tui.grading.metrics.judge_question import (
     tools_of,
     variable_text,
 )
-from agenteval_tui.grading.metrics.judge_reading import Judgment, UnreadableError, read_judgment
+from agenteval_tui.grading.metrics.judge_reply import Judgment, UnreadableError, read_judgment
 from agenteval_tui.grading.metrics.judge_reply_forms import (
     KINDS,
     PatternReplyError,

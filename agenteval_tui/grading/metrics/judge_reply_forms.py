@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.core.phrasing import SHOWN, on_one_line
 from agenteval_tui.grading.metrics.judge_quotes import figure_is_quoted
-from agenteval_tui.grading.metrics.judge_reading import (
+from agenteval_tui.grading.metrics.judge_reply import (
     LONGEST,
     THINK_MARK,
     Judgment,
