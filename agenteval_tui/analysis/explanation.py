@@ -12,8 +12,8 @@ from agenteval_tui.analysis.blame.known import blame_beside
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.analysis.earlier_program import EarlierProgram, stored_earlier_program
+from agenteval_tui.analysis.function_exceptions import Raised, raised_around
 from agenteval_tui.analysis.lost_from_sight import LostFromSight, lost_from_sight
-from agenteval_tui.analysis.raised import Raised, raised_around
 from agenteval_tui.analysis.repetitions import Divergence, divergence_beside
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.codes import Code

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from agenteval_tui.analysis.raised import Raised
+from agenteval_tui.analysis.function_exceptions import Raised
 from agenteval_tui.core.display import one_line, printed_lines
 from agenteval_tui.core.numbers import count
 from agenteval_tui.transcripts.traceback import RaisedException, Traceback, frame_places

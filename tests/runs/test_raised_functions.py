@@ -9,7 +9,7 @@ from typing import Any
 from scripted import Answer, Request, ScriptedServer, stream_of
 
 from agenteval_tui.analysis.explanation import missed_of
-from agenteval_tui.analysis.raised import raised_around
+from agenteval_tui.analysis.function_exceptions import raised_around
 from agenteval_tui.formats.exporters.junit import junit_xml
 from agenteval_tui.transcripts.codec import from_json, to_json
 from agenteval_tui.transcripts.traceback import Traceback

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.function_exceptions import Raised
 from agenteval_tui.analysis.overview import Overview, overview
-from agenteval_tui.analysis.raised import Raised
 from agenteval_tui.analysis.run_facts import RunFacts
 from agenteval_tui.analysis.workbench import Impact, Workbench
 from agenteval_tui.core.display import displayable

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agenteval_tui.analysis.raised import Raised
+from agenteval_tui.analysis.function_exceptions import Raised
 from agenteval_tui.core.display import displayable, one_line, printed_lines
 from agenteval_tui.runs.around.record import AroundRecord
 from agenteval_tui.transcripts.model import RunError, Transcript

@@ -16,7 +16,7 @@ from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_preview import with_new
 from agenteval_tui.analysis.explanation import address_of_criterion
-from agenteval_tui.analysis.raised import Raised, raised_around
+from agenteval_tui.analysis.function_exceptions import Raised, raised_around
 from agenteval_tui.analysis.run_facts import RunFacts, facts_of_run
 from agenteval_tui.analysis.run_navigation import AdjacentRuns, first_criterion, runs_around
 from agenteval_tui.analysis.workbench import LONG_CONFIG, Agreement, Impact, Workbench, agreement, opinions

@@ -15,7 +15,7 @@ from textual.containers import Container
 from textual.events import Resize
 from textual.message import Message
 
-from agenteval_tui.analysis.raised import Raised
+from agenteval_tui.analysis.function_exceptions import Raised
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.trajectory_alignment import Alignment
 from agenteval_tui.core.numbers import count
