@@ -13,7 +13,7 @@ from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.criterion_names import criterion_place
 from agenteval_tui.analysis.earlier_program import EarlierProgram, stored_earlier_program
 from agenteval_tui.analysis.function_exceptions import Raised, raised_around
-from agenteval_tui.analysis.lost_from_sight import LostFromSight, lost_from_sight
+from agenteval_tui.analysis.lost_context import LostFromSight, lost_from_sight
 from agenteval_tui.analysis.repetitions import Divergence, divergence_beside
 from agenteval_tui.core.display import one_line
 from agenteval_tui.grading.codes import Code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from agenteval_tui.analysis.lost_from_sight import LostFromSight
+from agenteval_tui.analysis.lost_context import LostFromSight
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed

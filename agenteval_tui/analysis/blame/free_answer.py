@@ -13,7 +13,7 @@ from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Pos
 from agenteval_tui.analysis.blame.reliability import decides
 from agenteval_tui.analysis.divergence import EVERYTHING, BranchPoint, Compared, Tree, placed_acts, rate_of
 from agenteval_tui.analysis.earlier_program import EarlierProgram, Programs, earlier_program
-from agenteval_tui.analysis.lost_from_sight import (
+from agenteval_tui.analysis.lost_context import (
     LostFromSight,
     lost_before,
     lost_from_sight,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 
 from agenteval_tui.analysis.earlier_program import EarlierProgram
-from agenteval_tui.analysis.lost_from_sight import LostFromSight
+from agenteval_tui.analysis.lost_context import LostFromSight
 from agenteval_tui.core.document import Count, Document, Share
 
 Fault = Literal["agent", "user", "tool", "environment", "criterion", "unknown"]

@@ -10,7 +10,7 @@ from click.core import ParameterSource
 
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.function_exceptions import raised_around
-from agenteval_tui.analysis.lost_from_sight import lost_from_sight
+from agenteval_tui.analysis.lost_context import lost_from_sight
 from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution

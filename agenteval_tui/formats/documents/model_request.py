@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.lost_from_sight import LOST_KINDS, LostFromSight, NeedKind
+from agenteval_tui.analysis.lost_context import LOST_KINDS, LostFromSight, NeedKind
 from agenteval_tui.core.document import Count, Document, extended, one_of
 from agenteval_tui.transcripts.model_request import UNRECORDED, AskedRequest, ModelRequests, OfferedTool, RequestLine
 from agenteval_tui.transcripts.request_changes import RequestChange, changes_since
