@@ -23,7 +23,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, Outcome
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests, whole_text
 from agenteval_tui.transcripts.request_changes import RequestChange, changes_since
-from agenteval_tui.transcripts.sight import LOSSES, losses
+from agenteval_tui.transcripts.visible_messages import LOSSES, losses
 
 _MOST_TOLD = 3
 _MOST_LOOKED_AT = 1_000

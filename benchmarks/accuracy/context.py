@@ -24,7 +24,7 @@ from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import content_of
 from agenteval_tui.transcripts.request_changes import RequestChange, difference
-from agenteval_tui.transcripts.sight import Sight
+from agenteval_tui.transcripts.visible_messages import Sight
 
 Message = dict[str, Any]
 SEED = 7

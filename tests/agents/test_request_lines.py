@@ -12,7 +12,7 @@ from agenteval_tui.transcripts.codec import from_json, from_openai_messages, to_
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.request_changes import changes_since
-from agenteval_tui.transcripts.sight import Sight, losses
+from agenteval_tui.transcripts.visible_messages import Sight, losses
 
 Message = dict[str, Any]
 

@@ -16,7 +16,7 @@ from agenteval_tui.core.document import extended
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.request_changes import RequestChange, difference
-from agenteval_tui.transcripts.sight import LOSSES
+from agenteval_tui.transcripts.visible_messages import LOSSES
 
 _OF_CONTEXT = (*LOSSES, "moved", "system", "tool_added", "tool_removed", "tool_changed", "tools_moved")
 """Kinds of change that are of what a model is given, and not of what is asked."""

@@ -19,7 +19,7 @@ from agenteval_tui.core.phrasing import listed
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools
 from agenteval_tui.runs.plan.conversation import Conversation
 from agenteval_tui.transcripts.model import SYSTEM_ROLES, Message, ToolCall, Transcript
-from agenteval_tui.transcripts.sight import Sight
+from agenteval_tui.transcripts.visible_messages import Sight
 
 ANSWERED = ("user", "tool")
 """Roles of messages that an agent answers."""

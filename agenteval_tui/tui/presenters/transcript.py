@@ -13,7 +13,7 @@ from msgspec import Struct
 from agenteval_tui.core.common_ends import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.model import Transcript
-from agenteval_tui.transcripts.sight import Sight
+from agenteval_tui.transcripts.visible_messages import Sight
 from agenteval_tui.tui.presenters.arguments import json_styles
 from agenteval_tui.tui.presenters.block_document import BlockColumn
 from agenteval_tui.tui.presenters.block_layout import TIE, Range

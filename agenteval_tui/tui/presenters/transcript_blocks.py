@@ -14,7 +14,7 @@ from agenteval_tui.transcripts.codec import to_json
 from agenteval_tui.transcripts.finish_reason import ending_of
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import TOLD_BY_AGENT
-from agenteval_tui.transcripts.sight import losses
+from agenteval_tui.transcripts.visible_messages import losses
 from agenteval_tui.tui.presenters.arguments import Body, call_body, json_body
 from agenteval_tui.tui.presenters.status_style import UNICODE
 from agenteval_tui.tui.presenters.tool_results import is_formatted, result_body

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests
-from agenteval_tui.transcripts.sight import Sight, losses
+from agenteval_tui.transcripts.visible_messages import Sight, losses
 
 
 def said(role: str, text: str) -> dict[str, Any]:
