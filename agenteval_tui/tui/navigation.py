@@ -33,7 +33,7 @@ from agenteval_tui.tui.state import State
 from agenteval_tui.tui.terminal.mounting import is_there
 from agenteval_tui.tui.terminal.sheet import if_answered
 from agenteval_tui.tui.workers import start_worker
-from agenteval_tui.views.found_agents import what_it_is
+from agenteval_tui.views.agent_candidates import what_it_is
 
 if TYPE_CHECKING:
     from agenteval_tui.suites.load import LoadedSuite

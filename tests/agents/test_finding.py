@@ -18,7 +18,7 @@ from agenteval_tui.agents.finding.model import Sign
 from agenteval_tui.agents.finding.own_words import first_line
 from agenteval_tui.agents.finding.search import find_agents
 from agenteval_tui.core.errors import AgentevalError
-from agenteval_tui.views.found_agents import unread
+from agenteval_tui.views.agent_candidates import unread
 
 OBJECTS = {
     "pydantic-ai": "from pydantic_ai import Agent as A\nx = A('openai:m', system_prompt=RULES)\n",

@@ -26,7 +26,7 @@ from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.formats.documents.found_agents import found_agents_document
 from agenteval_tui.formats.documents.registry import schema
-from agenteval_tui.views.found_agents import seen, unread, what_it_is
+from agenteval_tui.views.agent_candidates import seen, unread, what_it_is
 
 SCHEMA = "suite.schema.json"
 KINDS = ("demo", "openai", "anthropic", "http", "command", "python")

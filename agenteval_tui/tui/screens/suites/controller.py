@@ -21,7 +21,7 @@ from agenteval_tui.tui.presenters.suite_query import Query
 from agenteval_tui.tui.presenters.suite_tree import Node, SuiteTree
 from agenteval_tui.tui.state import text, texts
 from agenteval_tui.tui.styled_text import Cell, Line, indented, paragraph
-from agenteval_tui.views.found_agents import seen, what_it_is
+from agenteval_tui.views.agent_candidates import seen, what_it_is
 
 if TYPE_CHECKING:
     from agenteval_tui.analysis.overview import Overview
