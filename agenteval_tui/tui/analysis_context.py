@@ -114,7 +114,7 @@ class Session:
         """Whether the folder has an agent that a suite can be written for. Reads its files, once."""
         if self._has_agents is None:
             # 40 ms that only a folder without suites needs.
-            from agenteval_tui.agents.finding.search import find_agents
+            from agenteval_tui.agents.discovery.search import find_agents
 
             self._has_agents = bool(find_agents(folder, seconds=_SEARCH_S).agents)
         return self._has_agents

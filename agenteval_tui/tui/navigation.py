@@ -12,7 +12,7 @@ from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
 
-from agenteval_tui.agents.finding.model import FoundAgent
+from agenteval_tui.agents.discovery.model import FoundAgent
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter

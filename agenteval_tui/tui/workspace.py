@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.first_suite import write_first_suite
-from agenteval_tui.agents.finding.model import Findings, FoundAgent
-from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.agents.discovery.first_suite import write_first_suite
+from agenteval_tui.agents.discovery.model import Findings, FoundAgent
+from agenteval_tui.agents.discovery.search import find_agents
 from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.analysis.causes import group_failures
 from agenteval_tui.analysis.drafted_test import GoodRuns, make_test, stored_runs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.finding.model import Findings, FoundAgent, Sign
+from agenteval_tui.agents.discovery.model import Findings, FoundAgent, Sign
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 

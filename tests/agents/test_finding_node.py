@@ -11,7 +11,7 @@ import pytest
 from found_agents import agents_of, only
 from scripted import ScriptedServer, stream_of
 
-from agenteval_tui.agents.finding.model import Sign
+from agenteval_tui.agents.discovery.model import Sign
 
 from .conftest import Run
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from found_agents import agents_of, only
 
-from agenteval_tui.agents.finding.model import Sign
+from agenteval_tui.agents.discovery.model import Sign
 
 URL = "https://api.openai.com/v1/chat/completions"
 RECORDED = {"capture": "model", "answer": "auto"}

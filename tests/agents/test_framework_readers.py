@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import agenteval_tui as agenteval
-from agenteval_tui.agents.finding.frameworks import framework_packages, makers
-from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.agents.discovery.frameworks import framework_packages, makers
+from agenteval_tui.agents.discovery.search import find_agents
 from agenteval_tui.agents.process import python_frameworks
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.core import entry_points

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.agents.finding.first_suite import write_first_suite
-from agenteval_tui.agents.finding.model import Findings, FoundAgent
-from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.agents.discovery.first_suite import write_first_suite
+from agenteval_tui.agents.discovery.model import Findings, FoundAgent
+from agenteval_tui.agents.discovery.search import find_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, json_text
 from agenteval_tui.cli.prompts import can_ask

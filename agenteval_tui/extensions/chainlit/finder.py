@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.finding.frameworks import FrameworkFinder
-from agenteval_tui.agents.finding.model import FoundApp
-from agenteval_tui.agents.finding.python_module import Module, Modules, code_of, keyword
+from agenteval_tui.agents.discovery.frameworks import FrameworkFinder
+from agenteval_tui.agents.discovery.model import FoundApp
+from agenteval_tui.agents.discovery.python_module import Module, Modules, code_of, keyword
 
 
 def _app(modules: Modules, module: Module) -> FoundApp | None:

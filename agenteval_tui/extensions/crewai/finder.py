@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from agenteval_tui.agents.finding import own_words
-from agenteval_tui.agents.finding.frameworks import ClassAgent, FrameworkFinder, Frameworks, Line
-from agenteval_tui.agents.finding.model import FoundTool, Sign
-from agenteval_tui.agents.finding.python_module import Module, Modules
+from agenteval_tui.agents.discovery import own_words
+from agenteval_tui.agents.discovery.frameworks import ClassAgent, FrameworkFinder, Frameworks, Line
+from agenteval_tui.agents.discovery.model import FoundTool, Sign
+from agenteval_tui.agents.discovery.python_module import Module, Modules
 
 
 def _of_class(modules: Modules, line: Line, is_made: bool) -> ClassAgent | None:

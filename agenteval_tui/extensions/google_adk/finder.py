@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from agenteval_tui.agents.finding.frameworks import FrameworkFinder
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name
-from agenteval_tui.agents.finding.project_files import ProjectFiles
-from agenteval_tui.agents.finding.python_module import Module, Modules, keyword
+from agenteval_tui.agents.discovery.frameworks import FrameworkFinder
+from agenteval_tui.agents.discovery.model import FoundAgent, FoundTool, Sign, agent_name
+from agenteval_tui.agents.discovery.project_files import ProjectFiles
+from agenteval_tui.agents.discovery.python_module import Module, Modules, keyword
 
 _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
 """A field of the session's state in an instruction, which must be there; `{name?}` need not."""

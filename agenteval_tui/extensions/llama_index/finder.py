@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.finding.frameworks import ClassAgent, FrameworkFinder, Line
-from agenteval_tui.agents.finding.python_module import Modules, code_of, is_made_with_nothing
+from agenteval_tui.agents.discovery.frameworks import ClassAgent, FrameworkFinder, Line
+from agenteval_tui.agents.discovery.python_module import Modules, code_of, is_made_with_nothing
 
 
 def _tables(tools: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

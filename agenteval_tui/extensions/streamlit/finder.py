@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.frameworks import FrameworkFinder
-from agenteval_tui.agents.finding.model import FoundApp
-from agenteval_tui.agents.finding.python_module import Module, Modules, code_of, keyword, source_of
+from agenteval_tui.agents.discovery.fields import MESSAGE_FIELDS
+from agenteval_tui.agents.discovery.frameworks import FrameworkFinder
+from agenteval_tui.agents.discovery.model import FoundApp
+from agenteval_tui.agents.discovery.python_module import Module, Modules, code_of, keyword, source_of
 from agenteval_tui.suites.slugs import slug
 
 _WIDGETS = ("chat_input", "text_input", "text_area", "button", "form_submit_button")

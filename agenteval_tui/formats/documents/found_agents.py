@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.agents.finding.first_suite import suite_path
-from agenteval_tui.agents.finding.model import Findings, SearchExtent, Sign
+from agenteval_tui.agents.discovery.first_suite import suite_path
+from agenteval_tui.agents.discovery.model import Findings, SearchExtent, Sign
 from agenteval_tui.core.document import Document, extended
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui.agents.finding.model import Sign
-from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.agents.discovery.model import Sign
+from agenteval_tui.agents.discovery.search import find_agents
 
 APP = """
 import chainlit as cl

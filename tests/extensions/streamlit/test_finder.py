@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.agents.finding.model import FoundAgent, Sign
-from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.agents.discovery.model import FoundAgent, Sign
+from agenteval_tui.agents.discovery.search import find_agents
 
 ASKS = "from openai import OpenAI\nimport streamlit as st\n"
 ANSWERS = "st.write(OpenAI().chat.completions.create(model='m', messages=[]))\n"

@@ -13,7 +13,7 @@ from textual.events import Resize, ScreenResume
 from textual.geometry import Size
 from textual.widgets import Input
 
-from agenteval_tui.agents.finding.model import Findings
+from agenteval_tui.agents.discovery.model import Findings
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, Problem

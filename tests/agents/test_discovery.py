@@ -13,10 +13,10 @@ import pytest
 from found_agents import agents_of, assert_object_is_found, only, project
 from programs import executable
 
-from agenteval_tui.agents.finding.first_suite import write_first_suite
-from agenteval_tui.agents.finding.model import Sign
-from agenteval_tui.agents.finding.own_words import first_line
-from agenteval_tui.agents.finding.search import find_agents
+from agenteval_tui.agents.discovery.first_suite import write_first_suite
+from agenteval_tui.agents.discovery.model import Sign
+from agenteval_tui.agents.discovery.own_words import first_line
+from agenteval_tui.agents.discovery.search import find_agents
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.views.agent_candidates import unread
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding import model_servers, own_words
-from agenteval_tui.agents.finding.arguments import Arguments, declares_arguments, python_arguments
-from agenteval_tui.agents.finding.fields import (
+from agenteval_tui.agents.discovery import model_servers, own_words
+from agenteval_tui.agents.discovery.arguments import Arguments, declares_arguments, python_arguments
+from agenteval_tui.agents.discovery.fields import (
     ANSWER_FIELDS,
     MESSAGE_FIELDS,
     context_for,
@@ -19,7 +19,7 @@ from agenteval_tui.agents.finding.fields import (
     is_typed_dict,
     placeholder,
 )
-from agenteval_tui.agents.finding.frameworks import (
+from agenteval_tui.agents.discovery.frameworks import (
     SDK_NAMES,
     SDKS,
     Construction,
@@ -28,9 +28,9 @@ from agenteval_tui.agents.finding.frameworks import (
     finder_of,
     finders,
 )
-from agenteval_tui.agents.finding.model import ConsoleScript, FoundAgent, FoundTool, Sign, agent_name, relative
-from agenteval_tui.agents.finding.own_calls import own_calls
-from agenteval_tui.agents.finding.python_module import (
+from agenteval_tui.agents.discovery.model import ConsoleScript, FoundAgent, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.own_calls import own_calls
+from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
     Modules,

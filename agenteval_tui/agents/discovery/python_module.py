@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
-from agenteval_tui.agents.finding.project_files import ProjectFiles
+from agenteval_tui.agents.discovery.project_files import ProjectFiles
 
 _DEEPEST = 6
 _LOOKS_UP = re.compile(r"(?:get|load|read|fetch)(?:_|env$|$)|open$|pop$|Path$")

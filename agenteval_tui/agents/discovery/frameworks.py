@@ -10,9 +10,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.model import FoundAgent, FoundApp, FoundTool, Sign
-from agenteval_tui.agents.finding.project_files import ProjectFiles
-from agenteval_tui.agents.finding.python_module import Function, Module, Modules, annotation_of, bindings, code_of
+from agenteval_tui.agents.discovery.model import FoundAgent, FoundApp, FoundTool, Sign
+from agenteval_tui.agents.discovery.project_files import ProjectFiles
+from agenteval_tui.agents.discovery.python_module import Function, Module, Modules, annotation_of, bindings, code_of
 from agenteval_tui.agents.process.python_frameworks import Framework
 from agenteval_tui.core import entry_points
 

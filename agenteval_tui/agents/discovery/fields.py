@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.python_module import Module, Modules, annotation_of, code_of
+from agenteval_tui.agents.discovery.python_module import Module, Modules, annotation_of, code_of
 
 MESSAGE_FIELDS = (
     *("message", "prompt", "query", "question", "input", "user_input", "user_message", "text", "content", "task"),

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from agenteval_tui.agents.finding.model import FoundTool
-from agenteval_tui.agents.finding.python_module import (
+from agenteval_tui.agents.discovery.model import FoundTool
+from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
     Modules,

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign
+from agenteval_tui.agents.discovery.model import FoundAgent, FoundTool, Sign
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.new_suite import file_for, write_text

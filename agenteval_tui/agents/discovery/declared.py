@@ -10,13 +10,13 @@ from typing import Any
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding.frameworks import finders
-from agenteval_tui.agents.finding.model import ConsoleScript, FoundAgent, Sign, agent_name
-from agenteval_tui.agents.finding.node_objects import graph_of
-from agenteval_tui.agents.finding.node_programs import SOURCES
-from agenteval_tui.agents.finding.project_files import ProjectFiles
-from agenteval_tui.agents.finding.python_agents import PythonAgents
-from agenteval_tui.agents.finding.python_module import bindings, called_name, constant_text, keyword
+from agenteval_tui.agents.discovery.frameworks import finders
+from agenteval_tui.agents.discovery.model import ConsoleScript, FoundAgent, Sign, agent_name
+from agenteval_tui.agents.discovery.node_objects import graph_of
+from agenteval_tui.agents.discovery.node_programs import SOURCES
+from agenteval_tui.agents.discovery.project_files import ProjectFiles
+from agenteval_tui.agents.discovery.python_agents import PythonAgents
+from agenteval_tui.agents.discovery.python_module import bindings, called_name, constant_text, keyword
 from agenteval_tui.agents.process.project_environment import workspace_members
 from agenteval_tui.agents.process.project_interpreter import parsed_toml, table_in, tables_of
 from agenteval_tui.core.json_values import json_object

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import (
+from agenteval_tui.agents.discovery.fields import MESSAGE_FIELDS
+from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
     called_name,

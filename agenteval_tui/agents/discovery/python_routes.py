@@ -8,10 +8,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
-from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name, relative
-from agenteval_tui.agents.finding.python_agents import python_of
-from agenteval_tui.agents.finding.python_module import (
+from agenteval_tui.agents.discovery.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
+from agenteval_tui.agents.discovery.model import FoundAgent, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.python_agents import python_of
+from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
     Modules,

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
-from agenteval_tui.agents.finding.python_module import Module, called_name, is_guard
+from agenteval_tui.agents.discovery.python_module import Module, called_name, is_guard
 
 _HOSTS = (
     r"https?://(?:[\w-]+\.)*(?:api\.openai\.com|openrouter\.ai/api|api\.anthropic\.com|generativelanguage\.googleapis\.com"

@@ -9,8 +9,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.finding.fields import MESSAGE_FIELDS
-from agenteval_tui.agents.finding.python_module import (
+from agenteval_tui.agents.discovery.fields import MESSAGE_FIELDS
+from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
     Modules,

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agenteval_tui.agents.finding.declared import SETUPS, of_compose, of_env, of_langgraph, of_pyproject, scripts_of
-from agenteval_tui.agents.finding.frameworks import SDKS, finders, framework_packages
-from agenteval_tui.agents.finding.model import ConsoleScript, Findings, FoundAgent, Sign
-from agenteval_tui.agents.finding.model_servers import may_ask
-from agenteval_tui.agents.finding.node_objects import Package, package_of
-from agenteval_tui.agents.finding.node_programs import programs_of
-from agenteval_tui.agents.finding.project_files import MOST_SECONDS, ProjectFiles
-from agenteval_tui.agents.finding.python_agents import PARTS, PythonAgents
-from agenteval_tui.agents.finding.python_module import Module, Modules
-from agenteval_tui.agents.finding.python_routes import routes_of
+from agenteval_tui.agents.discovery.declared import SETUPS, of_compose, of_env, of_langgraph, of_pyproject, scripts_of
+from agenteval_tui.agents.discovery.frameworks import SDKS, finders, framework_packages
+from agenteval_tui.agents.discovery.model import ConsoleScript, Findings, FoundAgent, Sign
+from agenteval_tui.agents.discovery.model_servers import may_ask
+from agenteval_tui.agents.discovery.node_objects import Package, package_of
+from agenteval_tui.agents.discovery.node_programs import programs_of
+from agenteval_tui.agents.discovery.project_files import MOST_SECONDS, ProjectFiles
+from agenteval_tui.agents.discovery.python_agents import PARTS, PythonAgents
+from agenteval_tui.agents.discovery.python_module import Module, Modules
+from agenteval_tui.agents.discovery.python_routes import routes_of
 from agenteval_tui.suites.slugs import slug
 
 _PACKAGES = (*SDKS, "fastapi", "flask", "quart")

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.finding.model import FoundAgent, FoundTool, Sign, agent_name, relative
-from agenteval_tui.agents.finding.project_files import ProjectFiles
+from agenteval_tui.agents.discovery.model import FoundAgent, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.project_files import ProjectFiles
 from agenteval_tui.agents.process.node_packages import program_of_package
 from agenteval_tui.core.json_values import json_object
 

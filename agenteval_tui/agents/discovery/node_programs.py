@@ -12,10 +12,10 @@ from typing import Any
 
 from msgspec import Struct, structs
 
-from agenteval_tui.agents.finding.arguments import node_words
-from agenteval_tui.agents.finding.model import FoundAgent, Sign, agent_name, relative
-from agenteval_tui.agents.finding.model_servers import WAITS, node_client, node_request
-from agenteval_tui.agents.finding.node_objects import Package, objects_of, told_in
+from agenteval_tui.agents.discovery.arguments import node_words
+from agenteval_tui.agents.discovery.model import FoundAgent, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.model_servers import WAITS, node_client, node_request
+from agenteval_tui.agents.discovery.node_objects import Package, objects_of, told_in
 
 _SDKS = {
     "@anthropic-ai/claude-agent-sdk": "Claude Agent SDK",
