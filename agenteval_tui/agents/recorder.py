@@ -340,7 +340,7 @@ class Recorder:
         if not self._asked or self._recorded is not None:
             return transcript
         # As in `_as_asked`.
-        from agenteval_tui.agents.recording.told_requests import with_requests
+        from agenteval_tui.agents.recording.imported_requests import with_requests
 
         return with_requests(transcript, self._asked, len(self._given))
 
@@ -373,13 +373,13 @@ class Recorder:
         if transcript.requests is not None or self._recorded is not None:
             return transcript
         # As in `_as_asked`.
-        from agenteval_tui.agents.recording.told_requests import with_requests_of
+        from agenteval_tui.agents.recording.imported_requests import with_requests_of
 
         return with_requests_of(transcript, captured, len(self._given))
 
     def _as_asked(self, event: ModelAsked) -> Asked | None:
         # 80 ms of httpx, which who grades a stored run does not need.
-        from agenteval_tui.agents.recording.told_requests import asked_in
+        from agenteval_tui.agents.recording.imported_requests import asked_in
 
         messages, answer = event.messages, event.answer
         # By the agent's clock where it tells that: when an event arrives here says little on a busy machine, and

@@ -18,7 +18,7 @@ from agenteval_tui.agents.process.mapped_state import events_of_state
 from agenteval_tui.agents.process.options import PythonOptions
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.recording.conversation import transcript_of_asked
-from agenteval_tui.agents.recording.told_requests import asked_in
+from agenteval_tui.agents.recording.imported_requests import asked_in
 from agenteval_tui.transcripts.model import Message, Note, ToolCall, Transcript
 from agenteval_tui.transcripts.observed import observes
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
+from agenteval_tui.agents.recording.imported_requests import asked_in, with_requests
 from agenteval_tui.transcripts.codec import from_json, from_openai_messages, to_json
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.conversation import Asked
-from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
+from agenteval_tui.agents.recording.imported_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.json_values import with_texts

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.conversation import Asked
-from agenteval_tui.agents.recording.told_requests import asked_in, with_requests
+from agenteval_tui.agents.recording.imported_requests import asked_in, with_requests
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.derived_criteria import criteria_of_target

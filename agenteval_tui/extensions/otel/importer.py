@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from agenteval_tui.agents.models.requests import Request, offered_tools, parted
 from agenteval_tui.agents.process.python_usage import is_usage_attribute
 from agenteval_tui.agents.recording.conversation import Asked
+from agenteval_tui.agents.recording.imported_requests import with_requests
 from agenteval_tui.agents.recording.protocols import Reply
-from agenteval_tui.agents.recording.told_requests import with_requests
 from agenteval_tui.agents.usage import UsageReader, usage_attributes
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.groups import grouped
