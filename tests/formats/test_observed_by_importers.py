@@ -14,7 +14,7 @@ from agenteval_tui.formats.detect import detect, formats
 from agenteval_tui.formats.import_file import open_source
 from agenteval_tui.formats.importers.message_formats import transcript_of
 from agenteval_tui.formats.importers.recording import Recording
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_results, with_untold_calls
+from agenteval_tui.formats.importers.span_tool_calls import UntoldCall, with_results, with_untold_calls
 from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.results import Outcome

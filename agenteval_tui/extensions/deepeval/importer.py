@@ -19,8 +19,8 @@ from agenteval_tui.formats.importers.message_formats import (
     value_at,
 )
 from agenteval_tui.formats.importers.recording import Recording, as_id
+from agenteval_tui.formats.importers.span_tool_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.trace_conversation import decoded
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, share, with_usage
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult

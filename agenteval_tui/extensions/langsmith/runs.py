@@ -24,9 +24,9 @@ from agenteval_tui.formats.importers.message_formats import (
     value_at,
 )
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text, skipped_element
+from agenteval_tui.formats.importers.span_tool_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.trace_names import with_test_names
 from agenteval_tui.formats.importers.traced_requests import as_asked, lived_conversation
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, share, with_usage
 from agenteval_tui.formats.stream.json_stream import BrokenElement
 from agenteval_tui.formats.stream.source import Source

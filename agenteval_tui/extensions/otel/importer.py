@@ -50,9 +50,9 @@ from agenteval_tui.formats.importers.recording import (
     first_user_text,
     skipped_element,
 )
+from agenteval_tui.formats.importers.span_tool_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.trace_names import is_by_chance, with_test_names
 from agenteval_tui.formats.importers.traced_requests import lived_conversation
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile

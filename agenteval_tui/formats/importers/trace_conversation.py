@@ -29,8 +29,8 @@ from agenteval_tui.formats.importers.message_formats import (
     transcript_of,
 )
 from agenteval_tui.formats.importers.openai_responses import answer_messages
+from agenteval_tui.formats.importers.span_tool_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.traced_requests import as_asked
-from agenteval_tui.formats.importers.untold_calls import UntoldCall, called_with, with_results, with_untold_calls
 from agenteval_tui.formats.importers.usage_import import with_usage
 from agenteval_tui.transcripts.codec import to_openai_messages
 from agenteval_tui.transcripts.model import RunError, Step, ToolCall, Transcript
