@@ -23,10 +23,10 @@ from agenteval_tui.formats.importers.derived_criteria import DerivedGrader
 from agenteval_tui.formats.importers.format import Format
 from agenteval_tui.formats.importers.recording import Described, Recording, Skipped
 from agenteval_tui.formats.importers.usage_import import figures_left_out
+from agenteval_tui.formats.omitted_texts import UnreadTexts
 from agenteval_tui.formats.recorded_run import planned_run, run_end, storable
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import UnreadTexts
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import IMPORTED, ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store

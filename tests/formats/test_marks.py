@@ -328,7 +328,7 @@ def test_every_mark_is_kept_or_its_field_is_said(tmp_path: Path, name: str) -> N
 
 
 def test_the_test_finds_what_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agenteval_tui.formats.unread_texts.UnreadTexts.look", lambda *_: None)
+    monkeypatch.setattr("agenteval_tui.formats.omitted_texts.UnreadTexts.look", lambda *_: None)
     assert ("metadata", "who") in lost("openai", FILES["openai"], tmp_path)
 
 

@@ -47,10 +47,10 @@ from agenteval_tui.formats.importers.suite_import import (
 )
 from agenteval_tui.formats.importers.traced_requests import as_asked
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
+from agenteval_tui.formats.omitted_texts import texts_of
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.placeholders import literally
 from agenteval_tui.grading.results import CriterionResult

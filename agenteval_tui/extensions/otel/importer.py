@@ -54,12 +54,12 @@ from agenteval_tui.formats.importers.span_tool_calls import UntoldCall, called_w
 from agenteval_tui.formats.importers.trace_names import is_by_chance, with_test_names
 from agenteval_tui.formats.importers.traced_requests import lived_conversation
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
+from agenteval_tui.formats.omitted_texts import texts_of
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
 from agenteval_tui.formats.stream.spool import Spool
-from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages

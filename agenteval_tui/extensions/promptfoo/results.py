@@ -36,12 +36,12 @@ from agenteval_tui.formats.importers.message_formats import (
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id
 from agenteval_tui.formats.importers.suite_import import FoundTests
 from agenteval_tui.formats.importers.usage_import import moment_ms, number, with_usage
+from agenteval_tui.formats.omitted_texts import texts_of
 from agenteval_tui.formats.stream.json_reader import JsonReader, skipped_by
 from agenteval_tui.formats.stream.json_stream import BrokenElement, UnreadableFile
 from agenteval_tui.formats.stream.small_document import read_document
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result
 from agenteval_tui.grading.results import CriterionResult, Outcome
 from agenteval_tui.transcripts.model import RunError, Timing, Transcript

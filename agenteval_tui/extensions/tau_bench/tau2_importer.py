@@ -24,11 +24,11 @@ from agenteval_tui.formats.importers.message_formats import (
 )
 from agenteval_tui.formats.importers.recording import Recording, Skipped, as_id, first_user_text
 from agenteval_tui.formats.importers.usage_import import moment_ms, number
+from agenteval_tui.formats.omitted_texts import texts_of
 from agenteval_tui.formats.stream.json_reader import skipped_by
 from agenteval_tui.formats.stream.json_stream import NOT_UTF8, UnreadableFile
 from agenteval_tui.formats.stream.sniff import sniff
 from agenteval_tui.formats.stream.source import Source
-from agenteval_tui.formats.unread_texts import texts_of
 from agenteval_tui.grading.grade import foreign_result, unreadable_result
 from agenteval_tui.grading.results import CriterionResult
 from agenteval_tui.transcripts.model import RunError, Timing, Transcript, Usage

@@ -26,7 +26,7 @@ from agenteval_tui.agents.think_tags import split_thinking
 from agenteval_tui.agents.usage import UsageReader
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.importers.usage_import import with_usage
-from agenteval_tui.formats.unread_texts import has_words
+from agenteval_tui.formats.omitted_texts import has_words
 from agenteval_tui.transcripts.codec import content_text, from_openai_messages, is_unread_part
 from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
 from agenteval_tui.transcripts.model import Attachment, Transcript

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from agenteval_tui.formats.importers.recording import Skipped
+from agenteval_tui.formats.omitted_texts import has_words
 from agenteval_tui.formats.stream.json_stream import LARGEST, RawText, UnreadableFile
-from agenteval_tui.formats.unread_texts import has_words
 
 WINDOW = 1 << 20
 """Characters that are looked at together. Smaller values are skipped by decoding them, which is fastest."""
