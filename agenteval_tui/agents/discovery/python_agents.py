@@ -10,6 +10,7 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.discovery import model_servers, own_words
+from agenteval_tui.agents.discovery.agent_calls import own_calls
 from agenteval_tui.agents.discovery.arguments import Arguments, declares_arguments, python_arguments
 from agenteval_tui.agents.discovery.fields import (
     ANSWER_FIELDS,
@@ -29,7 +30,6 @@ from agenteval_tui.agents.discovery.frameworks import (
     finders,
 )
 from agenteval_tui.agents.discovery.model import ConsoleScript, FoundAgent, FoundTool, Sign, agent_name, relative
-from agenteval_tui.agents.discovery.own_calls import own_calls
 from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
