@@ -7,7 +7,14 @@ from pathlib import Path
 
 from msgspec import structs
 
-from agenteval_tui.agents.discovery.declared import SETUPS, of_compose, of_env, of_langgraph, of_pyproject, scripts_of
+from agenteval_tui.agents.discovery.configured_agents import (
+    SETUPS,
+    of_compose,
+    of_env,
+    of_langgraph,
+    of_pyproject,
+    scripts_of,
+)
 from agenteval_tui.agents.discovery.frameworks import SDKS, finders, framework_packages
 from agenteval_tui.agents.discovery.model import ConsoleScript, Findings, FoundAgent, Sign
 from agenteval_tui.agents.discovery.model_servers import may_ask
