@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.http.own_servers import is_own
+from agenteval_tui.agents.http.local_servers import is_own
 from agenteval_tui.agents.secrets import PROGRAMS
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.entry_points import KEY_FINDERS, EntryPoint, is_local_agent

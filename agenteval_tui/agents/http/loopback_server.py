@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import h11
 from msgspec import Struct
 
-from agenteval_tui.agents.http.own_servers import closed, opened
+from agenteval_tui.agents.http.local_servers import closed, opened
 from agenteval_tui.agents.http.proxies import is_local
 
 log = logging.getLogger(__name__)
