@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agenteval_tui.analysis.blame.known import known_blame
+from agenteval_tui.analysis.blame.recorded_facts import known_blame
 from agenteval_tui.analysis.criterion_versions import own_spec, stored_spec
 from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.analysis.workbench import Workbench

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
-from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.recorded_facts import known_blame, with_sampling
 from agenteval_tui.api.runs import File, Run
 from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
-from agenteval_tui.analysis.blame.known import known_blame, with_sampling
 from agenteval_tui.analysis.blame.model import SampledAnswer
+from agenteval_tui.analysis.blame.recorded_facts import known_blame, with_sampling
 from agenteval_tui.cli import completed_values
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle

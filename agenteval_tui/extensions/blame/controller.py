@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
-from agenteval_tui.analysis.blame.known import known_samples, steps_to_redo, with_sampling
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer
+from agenteval_tui.analysis.blame.recorded_facts import known_samples, steps_to_redo, with_sampling
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.options import options_of
 from agenteval_tui.extensions.blame.sampled_answer import SAMPLES, BlameOptions, Sampling

@@ -10,8 +10,8 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from agenteval_tui.analysis.blame.known import SAMPLES_OPTION, sampled_of, steps_to_redo
 from agenteval_tui.analysis.blame.model import Blame, SampledAnswer, SamplingPrice
+from agenteval_tui.analysis.blame.recorded_facts import SAMPLES_OPTION, sampled_of, steps_to_redo
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.options import limits

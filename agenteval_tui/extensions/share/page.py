@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.secrets import secrets_of
 from agenteval_tui.analysis.blame.free_answer import NothingToBlameError, ReadParts, RepetitionReader
-from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.blame.model import Blame
+from agenteval_tui.analysis.blame.recorded_facts import known_blame
 from agenteval_tui.analysis.costs import execution_costs
 from agenteval_tui.analysis.explanation import explanation_of
 from agenteval_tui.analysis.repetitions import Divergence, divergence_of

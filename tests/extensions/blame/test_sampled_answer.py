@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
-from agenteval_tui.analysis.blame.known import known_blame, with_sampling
+from agenteval_tui.analysis.blame.recorded_facts import known_blame, with_sampling
 from agenteval_tui.analysis.blame.sampling import Counts, Search
 from agenteval_tui.extensions.blame.sampled_answer import Sampling
 from agenteval_tui.history.store import Store

@@ -12,8 +12,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from agenteval_tui.analysis.blame.free_answer import ReadParts
-from agenteval_tui.analysis.blame.known import known_blame
 from agenteval_tui.analysis.blame.model import Blame
+from agenteval_tui.analysis.blame.recorded_facts import known_blame
 from agenteval_tui.analysis.criterion_preview import with_new
 from agenteval_tui.analysis.explanation import address_of_criterion
 from agenteval_tui.analysis.function_exceptions import Raised, raised_around
