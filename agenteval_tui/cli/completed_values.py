@@ -15,7 +15,7 @@ from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.core import directories
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.history.completion_names import KnownNames
-from agenteval_tui.suites.written_names import WrittenNames
+from agenteval_tui.suites.completion_names import WrittenNames
 
 Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Named = tuple[str, str]
