@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import AgentRequest, OffersTools, ToolSpec
-from agenteval_tui.agents.http.written_request import WritesRequests
+from agenteval_tui.agents.http.exported_request import WritesRequests
 from agenteval_tui.agents.registry import make_agent, options_model
 from agenteval_tui.agents.tools.changes import NO_CHANGES, ToolChange, ToolChanges, tool_changes
 from agenteval_tui.agents.tools.toolset import make_toolbox

@@ -27,7 +27,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.http.client import HttpClient
 from agenteval_tui.agents.http.client_factory import NoWayError, Secrets, api_key, make_client, run_on_client
 from agenteval_tui.agents.http.connection_pool import Connections, without_credentials
-from agenteval_tui.agents.http.written_request import WrittenRequest, own_headers
+from agenteval_tui.agents.http.exported_request import WrittenRequest, own_headers
 from agenteval_tui.agents.models.health_check import check_model
 from agenteval_tui.agents.models.message_mapping import CallIds, provider_messages, with_system
 from agenteval_tui.agents.models.requests import read_body

@@ -24,7 +24,7 @@ from agenteval_tui.agents.base import (
     TurnEnded,
     UsageReported,
 )
-from agenteval_tui.agents.http.written_request import WrittenRequest
+from agenteval_tui.agents.http.exported_request import WrittenRequest
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.tools.changes import WITHOUT, tool_changes
 from agenteval_tui.core.errors import AgentevalError

@@ -25,7 +25,7 @@ from agenteval_tui.agents.http import errors
 from agenteval_tui.agents.http.client_factory import NoWayError, api_key
 from agenteval_tui.agents.http.connection_pool import without_credentials
 from agenteval_tui.agents.http.errors import ErrorMapper
-from agenteval_tui.agents.http.written_request import WrittenRequest
+from agenteval_tui.agents.http.exported_request import WrittenRequest
 from agenteval_tui.agents.models.loop import ModelAgent
 from agenteval_tui.agents.models.message_mapping import ProviderMessage
 from agenteval_tui.agents.models.openai_chat import ChatDialogue, ChatReply

@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 
-from agenteval_tui.agents.http.written_request import WrittenRequest
+from agenteval_tui.agents.http.exported_request import WrittenRequest
 from agenteval_tui.core.display import one_line
 from agenteval_tui.suites.environment import Reference, pieces
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agenteval_tui.agents.base import Agent, AgentRequest, OffersTools, ToolSpec
-from agenteval_tui.agents.http.written_request import WritesRequests, WrittenRequest
+from agenteval_tui.agents.http.exported_request import WritesRequests, WrittenRequest
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.core.errors import AgentevalError

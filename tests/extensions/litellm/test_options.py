@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import AgentRequest, OffersTools
-from agenteval_tui.agents.http.written_request import WritesRequests
+from agenteval_tui.agents.http.exported_request import WritesRequests
 from agenteval_tui.agents.key_destinations import sends_keys
 from agenteval_tui.agents.permission import NotTrustedError, permission_for
 from agenteval_tui.agents.registry import is_model, make_agent, option_problems

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents.base import AgentRequest
-from agenteval_tui.agents.http.written_request import WritesRequests, WrittenRequest
+from agenteval_tui.agents.http.exported_request import WritesRequests, WrittenRequest
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.extensions.shrink.request_program import request_program
 from agenteval_tui.suites.environment import Reference, expand, pieces
