@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.agents.permission import allowed_once_by
+from agenteval_tui.api.display import Shown, line
 from agenteval_tui.api.runs import File, Run
-from agenteval_tui.api.shown import Shown, line
 from agenteval_tui.api.suites import Source, Suite, suites_of
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError

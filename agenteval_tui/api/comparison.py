@@ -10,8 +10,8 @@ from agenteval_tui.analysis import comparison as analysis
 from agenteval_tui.analysis.comparison_model import Comparison as Compared
 from agenteval_tui.analysis.comparison_model import TestChange
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
+from agenteval_tui.api.display import Shown
 from agenteval_tui.api.runs import Execution, File
-from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.history.quarantines import active
 from agenteval_tui.history.references import References

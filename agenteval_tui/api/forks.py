@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from agenteval_tui.agents.permission import allowed_once_by
 from agenteval_tui.analysis import forks as analysis
+from agenteval_tui.api.display import Shown
 from agenteval_tui.api.runs import File, Run
-from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store

@@ -15,7 +15,7 @@ from agenteval_tui.agents.process import python_answers, python_pieces
 from agenteval_tui.agents.process.protocol import EventError, EventReader
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.analysis.judge_repeatability import respondents_for
-from agenteval_tui.api.shown import Shown, criteria_table, line
+from agenteval_tui.api.display import Shown, criteria_table, line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.transcript_to_grade import transcript_to_grade
 from agenteval_tui.grading.explain import explain

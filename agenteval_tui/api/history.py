@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from agenteval_tui.api.display import Shown, table
 from agenteval_tui.api.runs import Execution, File, Run, execution_of
-from agenteval_tui.api.shown import Shown, table
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.analysis import drafted_test as analysis
+from agenteval_tui.api.display import Shown
 from agenteval_tui.api.runs import File, Run
-from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store

@@ -17,7 +17,7 @@ from agenteval_tui.analysis.explanation import stored_explanation
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.statistics import interval_of
 from agenteval_tui.analysis.test_gates import GateVerdict, TestGates, gates_now
-from agenteval_tui.api.shown import Shown, criteria_table, line, outcome_cell, table
+from agenteval_tui.api.display import Shown, criteria_table, line, outcome_cell, table
 from agenteval_tui.api.suites import Source, Suite, suites_of
 from agenteval_tui.core import directories, numbers
 from agenteval_tui.core.display import one_line

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.analysis.lint import check_suites, check_text
-from agenteval_tui.api.shown import Shown, line, table
+from agenteval_tui.api.display import Shown, line, table
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.model import Test

@@ -7,8 +7,8 @@ from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
 from agenteval_tui.analysis.blame.model import Blame as Answers
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.recorded_facts import known_blame, with_sampling
+from agenteval_tui.api.display import Shown
 from agenteval_tui.api.runs import File, Run
-from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.extensions.blame.sampled_answer import BlameOptions, Sampling, with_price
 from agenteval_tui.history.references import References

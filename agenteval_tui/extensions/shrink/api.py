@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.permission import allowed_once_by
+from agenteval_tui.api.display import Shown
 from agenteval_tui.api.runs import File, Run
-from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.extensions.shrink import shrink as analysis
 from agenteval_tui.extensions.shrink import stored_run

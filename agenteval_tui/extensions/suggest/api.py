@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from agenteval_tui.api.display import Shown
 from agenteval_tui.api.grading import transcript_of
 from agenteval_tui.api.runs import File, Run
-from agenteval_tui.api.shown import Shown
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.extensions.suggest.examples import Example, Examples
