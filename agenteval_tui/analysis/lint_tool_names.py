@@ -21,7 +21,7 @@ from agenteval_tui.grading.placeholders import PlaceholderError, fill, has_place
 from agenteval_tui.grading.registry import known_metric
 from agenteval_tui.grading.spec import json_like, metrics_in
 from agenteval_tui.grading.type_names import short_name
-from agenteval_tui.history.observed_facts import facts_for
+from agenteval_tui.history.agent_facts import facts_for
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.agents_file import resolve_agent
 from agenteval_tui.suites.load import LoadedSuite

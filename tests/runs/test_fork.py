@@ -35,12 +35,12 @@ from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history import baselines
+from agenteval_tui.history.agent_facts import facts_for
 from agenteval_tui.history.causes import failures, first_seen_in
 from agenteval_tui.history.criterion_versions import criteria_of_test, versions_of
 from agenteval_tui.history.labels import Label
 from agenteval_tui.history.maintenance import check
 from agenteval_tui.history.merge import merge_history
-from agenteval_tui.history.observed_facts import facts_for
 from agenteval_tui.history.pruning import Pruning, prunable
 from agenteval_tui.history.records import RunFilter, RunRow
 from agenteval_tui.history.references import References

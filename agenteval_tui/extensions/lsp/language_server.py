@@ -39,7 +39,7 @@ from agenteval_tui.extensions.lsp.suite_language import (
 )
 from agenteval_tui.grading.config.completion import prepare
 from agenteval_tui.grading.observed_tools import AgentFacts
-from agenteval_tui.history.observed_facts import facts_for
+from agenteval_tui.history.agent_facts import facts_for
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.last_change import last_change
 from agenteval_tui.suites.datasets import variable_names

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.config_usage import words_used
 from agenteval_tui.grading.config.completion import complete_config, hover_config, prepare
-from agenteval_tui.history.observed_facts import facts_for
+from agenteval_tui.history.agent_facts import facts_for
 from agenteval_tui.suites.datasets import variable_names
 from agenteval_tui.tui.analysis_context import Session
 from agenteval_tui.tui.presenters.completion_rows import hover_lines

@@ -8,7 +8,7 @@ from typing import Any
 from history_made import SUITE, planned, record
 
 from agenteval_tui.grading.observed_tools import AgentFacts, with_declared
-from agenteval_tui.history.observed_facts import facts_for
+from agenteval_tui.history.agent_facts import facts_for
 from agenteval_tui.history.records import RunEnded
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.model import Message, ToolCall, Transcript
