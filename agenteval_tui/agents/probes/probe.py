@@ -26,7 +26,7 @@ from agenteval_tui.agents.process.errors import (
     traceback_without_secrets,
     with_last_words,
 )
-from agenteval_tui.agents.process.printed import PrintedEnd, returned_by
+from agenteval_tui.agents.process.printed_output import PrintedEnd, returned_by
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError

@@ -40,7 +40,7 @@ from agenteval_tui.agents.process.errors import (
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.mapped_state import ToldText, events_of_state, mapping_of
 from agenteval_tui.agents.process.options import PythonOptions, places_of
-from agenteval_tui.agents.process.printed import printed_piece, printed_text
+from agenteval_tui.agents.process.printed_output import printed_piece, printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
 from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document

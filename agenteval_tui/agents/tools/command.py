@@ -15,7 +15,7 @@ from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import Program, find_program, start
 from agenteval_tui.agents.process.errors import exit_description, stderr_tail
-from agenteval_tui.agents.process.printed import printed_piece
+from agenteval_tui.agents.process.printed_output import printed_piece
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.core.errors import AgentevalError
 
