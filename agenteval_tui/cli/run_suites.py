@@ -22,7 +22,7 @@ from agenteval_tui.cli.run_finish import RunReport, report
 from agenteval_tui.cli.run_inline import execute_plan, plan_of
 from agenteval_tui.cli.run_options import Ending, ReportFiles, runs_apart
 from agenteval_tui.cli.standard_input import STDIN
-from agenteval_tui.cli.suites_given import paths_given, suites_given
+from agenteval_tui.cli.suite_arguments import paths_given, suites_given
 from agenteval_tui.cli.trust_prompt import ask_permission, plan_with_permission, text_with_permission
 from agenteval_tui.core import directories
 from agenteval_tui.core.display import one_line

@@ -24,7 +24,7 @@ from agenteval_tui.cli.run_options import ReportFiles
 from agenteval_tui.cli.run_progress import progress_for
 from agenteval_tui.cli.run_suites import load_for_run, options_of
 from agenteval_tui.cli.standard_input import STDIN
-from agenteval_tui.cli.suites_given import paths_given
+from agenteval_tui.cli.suite_arguments import paths_given
 from agenteval_tui.cli.trust_prompt import plan_with_permission
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.numbers import count

@@ -134,7 +134,7 @@ def test_an_error_in_the_program_is_one_sentence_and_a_traceback_on_demand(cli, 
     def broken(paths: object) -> None:
         raise RuntimeError("\x1b[31mred\nnews")
 
-    monkeypatch.setattr("agenteval_tui.cli.suites_given.check_suites", broken)
+    monkeypatch.setattr("agenteval_tui.cli.suite_arguments.check_suites", broken)
     result = cli("validate", suite)
     assert result.code == 3
     said = one_sentence(result.err)
@@ -150,7 +150,7 @@ def test_ctrl_c_in_a_verb_ends_with_130(cli, suite: Path, monkeypatch) -> None:
     def interrupted(paths: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("agenteval_tui.cli.suites_given.check_suites", interrupted)
+    monkeypatch.setattr("agenteval_tui.cli.suite_arguments.check_suites", interrupted)
     assert cli("validate", suite).code == 130
 
 

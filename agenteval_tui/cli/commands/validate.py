@@ -10,7 +10,7 @@ from agenteval_tui.analysis.lint import user_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import concerns, named
 from agenteval_tui.cli.output import Output, Style
-from agenteval_tui.cli.suites_given import suites_given
+from agenteval_tui.cli.suite_arguments import suites_given
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError, Problem
 from agenteval_tui.core.numbers import count

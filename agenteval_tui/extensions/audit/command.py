@@ -10,7 +10,7 @@ from agenteval_tui.cli.exit_codes import FAILED
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.named_tests import named
 from agenteval_tui.cli.output import Output, Style
-from agenteval_tui.cli.suites_given import paths_given
+from agenteval_tui.cli.suite_arguments import paths_given
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import WRONG_USE, AgentevalError
 from agenteval_tui.core.numbers import count
