@@ -37,7 +37,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec
-from agenteval_tui.runs.stored_answers import stored_answers
+from agenteval_tui.runs.stored_judgments import stored_answers
 from agenteval_tui.transcripts.model import Transcript
 
 Who = Literal["agent", "criterion", "both", "judge noise", "unknown"]

@@ -26,7 +26,7 @@ from agenteval_tui.history.criterion_versions import CriterionVersion, former_na
 from agenteval_tui.history.records import is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import spec_from_dict, specs_of
-from agenteval_tui.runs.stored_answers import JudgeLabels, stored_answers
+from agenteval_tui.runs.stored_judgments import JudgeLabels, stored_answers
 from agenteval_tui.suites.editing import CriterionEdit, TestEdit, save_test
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.suites.yaml.save import save_config

@@ -19,7 +19,7 @@ from agenteval_tui.history.records import RunRow, is_imported
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.judge_client import ROUNDS, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.judge_resolution import Respondents
-from agenteval_tui.runs.stored_answers import decided_always
+from agenteval_tui.runs.stored_judgments import decided_always
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 

@@ -26,7 +26,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec
-from agenteval_tui.runs.stored_answers import decided_always
+from agenteval_tui.runs.stored_judgments import decided_always
 from agenteval_tui.transcripts.model import Transcript
 
 _ROUNDS = 3  # a reply may need a second question; the third round finds that nothing is left

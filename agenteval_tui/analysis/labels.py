@@ -12,7 +12,7 @@ from agenteval_tui.history.labels import AddLabels, Label, TakeBackLabel
 from agenteval_tui.history.recordings import recordings_of
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.stored_answers import JudgeLabels
+from agenteval_tui.runs.stored_judgments import JudgeLabels
 
 
 def opinion(run_id: str, criterion: str, *, rating: int | None, passed: bool | None, comment: str, who: str) -> Label:

@@ -25,7 +25,7 @@ from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, spec_to_dict, specs_of
 from agenteval_tui.runs.judge_client import Answers, JudgeRequestGroup
-from agenteval_tui.runs.stored_answers import JudgeLabels, sole_of_specs, stored_answers
+from agenteval_tui.runs.stored_judgments import JudgeLabels, sole_of_specs, stored_answers
 from agenteval_tui.runs.task_payload import threshold_task
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import Transcript

@@ -32,7 +32,7 @@ from agenteval_tui.history.records import RunRow, is_imported
 from agenteval_tui.history.replies import StoredReply
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, specs_of
-from agenteval_tui.runs.stored_answers import JudgeLabels, stored_answers
+from agenteval_tui.runs.stored_judgments import JudgeLabels, stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
 from agenteval_tui.transcripts.model import SETUP, Transcript
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places

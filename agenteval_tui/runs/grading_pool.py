@@ -19,7 +19,7 @@ from agenteval_tui.runs.agent_factory import recordings_of
 from agenteval_tui.runs.budget import SpendingLimit
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
 from agenteval_tui.runs.plan.model import Plan, RunPlan
-from agenteval_tui.runs.stored_answers import JudgeLabels
+from agenteval_tui.runs.stored_judgments import JudgeLabels
 from agenteval_tui.transcripts.model import Transcript, Usage
 
 CANCELLED = "cancelled"

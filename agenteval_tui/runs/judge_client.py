@@ -42,7 +42,7 @@ from agenteval_tui.runs.plan.agents import AgentPlan, expanded
 from agenteval_tui.runs.pricing import price_for
 from agenteval_tui.runs.retries import Retries
 from agenteval_tui.runs.single_answer import SharedCalls, ask_once, cost_of
-from agenteval_tui.runs.stored_answers import JudgeLabels, label_reply, sole_of_specs
+from agenteval_tui.runs.stored_judgments import JudgeLabels, label_reply, sole_of_specs
 from agenteval_tui.suites.environment import environment_for
 from agenteval_tui.transcripts.codec import openai_messages, to_json
 from agenteval_tui.transcripts.finish_reason import ending_of

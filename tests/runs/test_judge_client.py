@@ -29,7 +29,7 @@ from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import AgentFinished, Command, Graded
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
-from agenteval_tui.runs.stored_answers import stored_answers
+from agenteval_tui.runs.stored_judgments import stored_answers
 
 Made = Callable[..., Any]
 

@@ -35,7 +35,7 @@ from agenteval_tui.runs.plan.model import StopRule
 from agenteval_tui.runs.plan.options import PlanOptions
 from agenteval_tui.runs.plan.planner import make_plan
 from agenteval_tui.runs.retries import MAX_BACK_OFF_S, Retries
-from agenteval_tui.runs.stored_answers import label_reply, sole_of_specs
+from agenteval_tui.runs.stored_judgments import label_reply, sole_of_specs
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript, Usage
 

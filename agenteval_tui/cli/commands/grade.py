@@ -56,7 +56,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria_file import read_criteria
 from agenteval_tui.runs.event_loop import run_to_end
 from agenteval_tui.runs.judge_client import Answers, JudgeClient, JudgeRequestGroup
-from agenteval_tui.runs.stored_answers import JudgeLabels
+from agenteval_tui.runs.stored_judgments import JudgeLabels
 from agenteval_tui.runs.trust_check import check_asking
 from agenteval_tui.views.evidence import results_in_short
 from agenteval_tui.views.model import OUTCOMES
