@@ -16,7 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.errors import line_of
 from agenteval_tui.grading.extracted_value import Value, lower_offsets, unfolded
 

@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.core.atomic_write import locked, write_whole
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.delimited_text import HEAD, TextForm, is_header, text_form
 from agenteval_tui.core.errors import AgentevalError, Problem
 from agenteval_tui.core.ids import free_name

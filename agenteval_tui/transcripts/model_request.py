@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct, field
 from msgspec.json import Encoder
 
-from agenteval_tui.core.common_ends import SharedStarts
+from agenteval_tui.core.common_prefix import SharedStarts
 from agenteval_tui.core.document import Count, Document, extended
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id

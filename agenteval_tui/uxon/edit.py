@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_prefix import common_end, common_start
 from agenteval_tui.core.errors import Fix, TextEdit
 from agenteval_tui.uxon.member_edits import gap_before, insert_member, remove_entry, remove_member
 from agenteval_tui.uxon.serialize import to_text

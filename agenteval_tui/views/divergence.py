@@ -10,7 +10,7 @@ from agenteval_tui.analysis.divergence import Action, BranchPoint, StepChange, r
 from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
 from agenteval_tui.core import numbers
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.phrasing import abridged, cut, listed
 from agenteval_tui.views.model import Node, Paragraph, Span, Text, Tree, View, text

@@ -15,7 +15,7 @@ from unicodedata import name as unicode_name
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_prefix import common_end, common_start
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut, listed, nth
 from agenteval_tui.grading.codes import Code

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agenteval_tui.agents.tools.changes import ToolChanges
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.phrasing import abridged, cut

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from msgspec import Struct
 
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.numbers import count
 from agenteval_tui.grading.sentences import reading_sentence
 from agenteval_tui.transcripts.model import Transcript

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from agenteval_tui.agents.models.hosted_calls import code_result, executed_code, hosted_call
 from agenteval_tui.agents.recording.exchange import encoded
-from agenteval_tui.core.common_ends import SharedStarts
+from agenteval_tui.core.common_prefix import SharedStarts
 from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.content_parts import attachment_fields
 from agenteval_tui.transcripts.model import SYSTEM_ROLES

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Protocol
 from msgspec import Meta, Struct
 
 from agenteval_tui.agents.recording.exchange import Answer, Question
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.document import Document
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import quoted, shown

@@ -25,7 +25,7 @@ from agenteval_tui.agents.recording.mcp_requests import ToolRequest, tool_reques
 from agenteval_tui.agents.recording.protocols import Reply, read_reply, read_request
 from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.agents.usage import UsageSum
-from agenteval_tui.core.common_ends import SharedStarts, common_start
+from agenteval_tui.core.common_prefix import SharedStarts, common_start
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import cut

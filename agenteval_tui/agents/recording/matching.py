@@ -23,7 +23,7 @@ from agenteval_tui.agents.recording.answers import Difference
 from agenteval_tui.agents.recording.cassette import ANY, PATTERNS, Volatile
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
-from agenteval_tui.core.common_ends import SharedStarts, common_end, common_start
+from agenteval_tui.core.common_prefix import SharedStarts, common_end, common_start
 from agenteval_tui.core.json_values import with_texts
 
 # What no answer depends on.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct, field
 from pydantic import AliasChoices, BaseModel, Field, field_validator
 
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.phrasing import quoted, shown
 from agenteval_tui.grading.codes import Code

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.causes import CauseGroup, Causes
 from agenteval_tui.analysis.triage import TriageStatus
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.core.numbers import count, percent

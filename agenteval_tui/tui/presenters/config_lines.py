@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 from msgspec.structs import replace
 
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_prefix import common_end, common_start
 from agenteval_tui.core.errors import Severity
 from agenteval_tui.core.numbers import count
 from agenteval_tui.tui.presenters.status_style import WARNING, glyph

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_prefix import common_end, common_start
 from agenteval_tui.core.errors import TextEdit
 from agenteval_tui.tui.presenters.wrapped_lines import shown_line
 from agenteval_tui.tui.styled_text import Cell, Line, wrap

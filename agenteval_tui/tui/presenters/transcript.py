@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.visible_messages import Sight

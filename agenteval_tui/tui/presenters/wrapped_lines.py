@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from rich.cells import split_graphemes
 
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_prefix import common_end, common_start
 from agenteval_tui.core.display import displayable_map
 from agenteval_tui.tui.presenters.prefix_sums import Heights
 from agenteval_tui.tui.styled_text import cell_len

@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_prefix import common_end, common_start
 from agenteval_tui.core.display import displayable, one_line
 from agenteval_tui.tui.actions import bindings
 from agenteval_tui.tui.styled_text import Line, cell_len, fit

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.widgets import Input
 
 from agenteval_tui.core.atomic_write import write_pieces
-from agenteval_tui.core.common_ends import common_start
+from agenteval_tui.core.common_prefix import common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import short_id

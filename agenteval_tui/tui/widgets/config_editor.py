@@ -22,7 +22,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import Location, Selection
 
-from agenteval_tui.core.common_ends import common_end, common_start
+from agenteval_tui.core.common_prefix import common_end, common_start
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import Fix
 from agenteval_tui.tui.actions import bindings
