@@ -38,6 +38,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.usage import UsageSum
 from agenteval_tui.core.document import extended
 from agenteval_tui.transcripts.call_arguments import decode_arguments
+from agenteval_tui.transcripts.impossible_figures import with_possible_figures
 from agenteval_tui.transcripts.model import (
     SYSTEM_ROLES,
     Attachment,
@@ -60,7 +61,6 @@ from agenteval_tui.transcripts.observed import (
     may_call_in_words,
     unseen,
 )
-from agenteval_tui.transcripts.possible_figures import with_possible_figures
 from agenteval_tui.transcripts.traceback import Traceback
 
 if TYPE_CHECKING:

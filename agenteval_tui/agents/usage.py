@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from agenteval_tui.agents.process.python_usage import dollars_in, figures_in, is_usage_attribute, tokens_in
+from agenteval_tui.transcripts.impossible_figures import shown_figure
 from agenteval_tui.transcripts.model import Note, Usage
-from agenteval_tui.transcripts.possible_figures import shown_figure
 
 T = TypeVar("T", int, float)
 

@@ -32,8 +32,8 @@ from agenteval_tui.history.records import IMPORTED, ExecutionRecord, PlannedRun,
 from agenteval_tui.history.store import Store
 from agenteval_tui.history.write_operations import AlreadyImportedError
 from agenteval_tui.suites.projects import project_here
+from agenteval_tui.transcripts.impossible_figures import LEFT_OUT, with_possible_figures
 from agenteval_tui.transcripts.observed import FORMAT_WITHOUT_CALLS, UNREAD_CALLS
-from agenteval_tui.transcripts.possible_figures import LEFT_OUT, with_possible_figures
 
 
 class ImportOptions(Options, frozen=True, kw_only=True):

@@ -23,9 +23,9 @@ from agenteval_tui.history.records import HEAD, FailedAttempt, RunEnded
 from agenteval_tui.history.tapes import pack_tape
 from agenteval_tui.history.writer import Operation, Totals
 from agenteval_tui.transcripts.finish_reason import ending_of, with_ending
+from agenteval_tui.transcripts.impossible_figures import duration_in, with_possible_figures
 from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.transcripts.observed import unseen
-from agenteval_tui.transcripts.possible_figures import duration_in, with_possible_figures
 
 # Which of an execution's totals a status counts in.
 TOTAL_OF = {

@@ -16,6 +16,7 @@ from agenteval_tui.core.document import Document, one_of
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.call_arguments import decode_arguments
 from agenteval_tui.transcripts.content_parts import attachment_of, attachments_in
+from agenteval_tui.transcripts.impossible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.model import (
     Attachment,
     HookRun,
@@ -36,7 +37,6 @@ from agenteval_tui.transcripts.model_request import (
     ModelRequests,
 )
 from agenteval_tui.transcripts.observed import KINDS, SAID_ELSEWHERE, UNMATCHED_RESULT, may_be_call, observes, unseen
-from agenteval_tui.transcripts.possible_figures import LEFT_OUT, shown_figure, with_possible_figures
 from agenteval_tui.transcripts.state import ProbeState, Reading
 from agenteval_tui.transcripts.traceback import Traceback, traceback_from
 

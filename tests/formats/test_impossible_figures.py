@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from agenteval_tui.agents.process.protocol import EventReader
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.store import Store
+from agenteval_tui.transcripts.impossible_figures import LEFT_OUT, with_possible_figures
 from agenteval_tui.transcripts.model import Step, Timing, ToolCall, Transcript, Usage
-from agenteval_tui.transcripts.possible_figures import LEFT_OUT, with_possible_figures
 
 IMPOSSIBLE = [
     {"value": 1},

@@ -35,9 +35,9 @@ from agenteval_tui.core.storable import storable
 from agenteval_tui.grading.spec import json_like
 from agenteval_tui.transcripts.codec import OpenAIMessage, content_text, openai_messages
 from agenteval_tui.transcripts.content_parts import attachment_fields
+from agenteval_tui.transcripts.impossible_figures import LEFT_OUT, duration_in, shown_figure
 from agenteval_tui.transcripts.model import ErrorCode, Note, RunError, Transcript
 from agenteval_tui.transcripts.model_request import RequestPart
-from agenteval_tui.transcripts.possible_figures import LEFT_OUT, duration_in, shown_figure
 from agenteval_tui.transcripts.traceback import traceback_from
 
 OUTPUTS_KEPT = 256 * 1024
