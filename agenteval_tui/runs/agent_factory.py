@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import Agent, CheckReport, CheckStep
 from agenteval_tui.agents.permission import Permission, needs_of_agent, program_words
+from agenteval_tui.agents.process.environment_messages import env_files_in_words, python_in_words
 from agenteval_tui.agents.process.project_environment import project_environment
-from agenteval_tui.agents.process.project_words import env_files_in_words, python_in_words
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.agents.secrets import PROGRAMS, secrets_of
 from agenteval_tui.core.errors import AgentevalError, Problem

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from agenteval_tui.agents.base import AgentRequest, Failed, TranscriptSource
 from agenteval_tui.agents.permission import NOTHING, Permission
 from agenteval_tui.agents.prices import Cost
+from agenteval_tui.agents.process.environment_messages import remedy
 from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets
 from agenteval_tui.agents.process.printed_output import PrintedEnd, returned_by
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
-from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import CallError, HostProcess, RaisedError
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease, Root

@@ -18,10 +18,10 @@ from agenteval_tui.agents.base import AgentRequest, CheckReport
 from agenteval_tui.agents.permission import permission_for
 from agenteval_tui.agents.process import project_environment as module
 from agenteval_tui.agents.process import python_imports, python_start
+from agenteval_tui.agents.process.environment_messages import remedy
 from agenteval_tui.agents.process.framework_readers import reader_files
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.project_interpreter import is_older
-from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.registry import make_agent
 from agenteval_tui.core.errors import AgentevalError

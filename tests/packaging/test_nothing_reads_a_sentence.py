@@ -33,7 +33,7 @@ ALLOWED = {
     ("history/sql_query.py", "pattern.fullmatch(str(error))"): "SQLite has one code for all faults of a query",
     ("agents/models/stream.py", "str(error).startswith('EOF while parsing')"): "pydantic's JSON parser",
     ("agents/http/errors.py", "_STATUS_LINE.match(str(error))"): "httpx gives a proxy's status nowhere else",
-    ("agents/process/project_words.py", "_NO_MODULE.match(message)"): "what Python printed in another process",
+    ("agents/process/environment_messages.py", "_NO_MODULE.match(message)"): "what Python printed in another process",
     ("agents/process/node_packages.py", "_MISSING.match(message)"): "what Node printed in another process",
     ("core/errors.py", "'\\n' in self.fix"): "a list of remedies, a line each",
     ("agents/process/python_errors.py", "message in words"): "a cause that an error repeats is not said twice",

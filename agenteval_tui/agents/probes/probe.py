@@ -20,6 +20,7 @@ from agenteval_tui.agents.probes.files import read_file, read_files
 from agenteval_tui.agents.probes.limits import MOST_BYTES, UnreadError, decoded, too_large
 from agenteval_tui.agents.probes.sqlite import query
 from agenteval_tui.agents.process.child_process import start
+from agenteval_tui.agents.process.environment_messages import remedy
 from agenteval_tui.agents.process.errors import (
     exit_description,
     stderr_tail,
@@ -28,7 +29,6 @@ from agenteval_tui.agents.process.errors import (
 )
 from agenteval_tui.agents.process.printed_output import PrintedEnd, returned_by
 from agenteval_tui.agents.process.project_environment import project_environment
-from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease, Root

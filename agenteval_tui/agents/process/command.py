@@ -39,6 +39,7 @@ from agenteval_tui.agents.process.child_process import (
     found_in,
     start,
 )
+from agenteval_tui.agents.process.environment_messages import program_remedy
 from agenteval_tui.agents.process.errors import (
     exit_description,
     is_only_noted,
@@ -52,7 +53,6 @@ from agenteval_tui.agents.process.health_check import check_answer, unreachable
 from agenteval_tui.agents.process.node_report import NodePrograms, NodeReport
 from agenteval_tui.agents.process.options import CommandOptions, folder_of
 from agenteval_tui.agents.process.process_tree import python_that_catches
-from agenteval_tui.agents.process.project_words import program_remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, is_event, prompt_of, request_document
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import last_place, traceback_in

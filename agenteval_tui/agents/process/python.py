@@ -27,6 +27,7 @@ from agenteval_tui.agents.base import (
 from agenteval_tui.agents.options import options_for, read_options
 from agenteval_tui.agents.process.child_pool import ReusedHosts
 from agenteval_tui.agents.process.child_process import STDERR_KEPT, SUITE_DIR, WORKDIR
+from agenteval_tui.agents.process.environment_messages import remedy
 from agenteval_tui.agents.process.errors import (
     BREAKPOINT_REMEDY,
     BREAKPOINTS,
@@ -42,7 +43,6 @@ from agenteval_tui.agents.process.mapped_state import ToldText, events_of_state,
 from agenteval_tui.agents.process.options import PythonOptions, places_of
 from agenteval_tui.agents.process.printed_output import printed_piece, printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
-from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.protocol import EventError, EventReader, request_document
 from agenteval_tui.agents.process.python_host import CallError, HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_secrets import without_secrets

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.base import ToolOutcome, ToolSpec
 from agenteval_tui.agents.permission import Permission
+from agenteval_tui.agents.process.environment_messages import remedy
 from agenteval_tui.agents.process.errors import stderr_tail, traceback_without_secrets
 from agenteval_tui.agents.process.printed_output import PrintedPieces
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
-from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, HostProcess, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
 from agenteval_tui.agents.tools.command import LONGEST, late

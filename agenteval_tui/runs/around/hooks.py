@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import SUITE_DIR, WORKDIR, found_in, start
+from agenteval_tui.agents.process.environment_messages import remedy
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail, traceback_without_secrets
 from agenteval_tui.agents.process.printed_output import returned_by
 from agenteval_tui.agents.process.project_environment import project_environment
-from agenteval_tui.agents.process.project_words import remedy
 from agenteval_tui.agents.process.python_host import HostError, PythonHost, RaisedError
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_tree import Lease, Root

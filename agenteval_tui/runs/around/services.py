@@ -22,9 +22,9 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.child_process import Program, Tail, start
+from agenteval_tui.agents.process.environment_messages import program_remedy
 from agenteval_tui.agents.process.errors import exit_description, remedy_for, stderr_tail
 from agenteval_tui.agents.process.project_environment import project_environment
-from agenteval_tui.agents.process.project_words import program_remedy
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.traceback_text import tracebacks_in
 from agenteval_tui.agents.recording.providers import server_startup
