@@ -12,7 +12,7 @@ from agenteval_tui.analysis.statistics import Interval, wilson
 from agenteval_tui.core.outcomes import COMPLETED, DECIDED
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.fork.answers import Outcomes, answers_of
+from agenteval_tui.runs.fork.continuations import Outcomes, answers_of
 from agenteval_tui.runs.fork.model import ForkOrigin, read_origin
 
 AT_WORK = ("queued", "running", "grading")

@@ -15,7 +15,7 @@ from agenteval_tui.api.runs import File, Run
 from agenteval_tui.core import directories
 from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
-from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.continuations import Outcomes
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import questions_of

@@ -35,7 +35,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_factory import Configured, configured_agents
 from agenteval_tui.runs.client import start
 from agenteval_tui.runs.estimate import Estimate, estimate
-from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.continuations import Outcomes
 from agenteval_tui.runs.fork.edits import fork
 from agenteval_tui.runs.fork.options import ForkRequest
 from agenteval_tui.runs.fork.oracle import Oracle

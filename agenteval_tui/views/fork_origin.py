@@ -11,7 +11,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.phrasing import abridged, cut
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.continuations import Outcomes
 from agenteval_tui.runs.fork.model import AnyEdit, Arguments, Drop, Insert, Result, System, Text, Tools, read_origin
 from agenteval_tui.transcripts.model import SYSTEM_ROLES, Transcript
 

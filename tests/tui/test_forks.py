@@ -19,7 +19,7 @@ from agenteval_tui.core.ids import now_ms
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.execution_host import Host
-from agenteval_tui.runs.fork.answers import Answer, Outcomes
+from agenteval_tui.runs.fork.continuations import Answer, Outcomes
 from agenteval_tui.runs.fork.edits import changeable
 from agenteval_tui.runs.fork.model import Result
 from agenteval_tui.runs.fork.options import ForkRequest

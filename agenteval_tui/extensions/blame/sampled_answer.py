@@ -18,7 +18,7 @@ from agenteval_tui.core.options import limits
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.estimate import Estimate
-from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.continuations import Outcomes
 from agenteval_tui.runs.fork.options import MAX_COST, ContinuationOptions
 from agenteval_tui.runs.fork.oracle import Oracle
 from agenteval_tui.runs.fork.plan import Question

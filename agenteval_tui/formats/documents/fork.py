@@ -10,7 +10,7 @@ from agenteval_tui.analysis.forks import Forks, interval_of
 from agenteval_tui.analysis.statistics import Interval
 from agenteval_tui.core.document import Count, Document, Share, Status, extended, one_of
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.runs.fork.answers import Answer, Outcomes
+from agenteval_tui.runs.fork.continuations import Answer, Outcomes
 from agenteval_tui.runs.fork.model import (
     AnyEdit,
     Arguments,

@@ -22,7 +22,7 @@ from agenteval_tui.runs.estimate import Estimate
 from agenteval_tui.runs.event_loop import run_in_thread
 from agenteval_tui.runs.events import Command, Event
 from agenteval_tui.runs.execution_host import Host
-from agenteval_tui.runs.fork.answers import Outcomes, answers_of
+from agenteval_tui.runs.fork.continuations import Outcomes, answers_of
 from agenteval_tui.runs.fork.model import AnyEdit, Purpose
 from agenteval_tui.runs.fork.options import ContinuationOptions
 from agenteval_tui.runs.fork.plan import ForkPlan, Question, execution_plan, fork_plan, price, source_of, title_of

@@ -12,7 +12,7 @@ from agenteval_tui.core import numbers
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 from agenteval_tui.history.records import RunRow
-from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.continuations import Outcomes
 from agenteval_tui.transcripts.codec import arguments_text
 from agenteval_tui.transcripts.model import Message, Transcript
 from agenteval_tui.tui.presenters.status_style import COLUMN_RULE, DOTS, mark

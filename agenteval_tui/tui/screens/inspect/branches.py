@@ -16,7 +16,7 @@ from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.client import attach, live_executions
 from agenteval_tui.runs.events import Command
-from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.continuations import Outcomes
 from agenteval_tui.runs.fork.edits import ForkError, fork
 from agenteval_tui.runs.live_registry import Live
 from agenteval_tui.transcripts.model import SYSTEM_ROLES, Transcript

@@ -20,7 +20,7 @@ from agenteval_tui.analysis.repetitions import Divergence
 from agenteval_tui.analysis.trajectory_alignment import Alignment
 from agenteval_tui.core.numbers import count
 from agenteval_tui.runs.around.record import AroundRecord
-from agenteval_tui.runs.fork.answers import Outcomes
+from agenteval_tui.runs.fork.continuations import Outcomes
 from agenteval_tui.transcripts.model import RunError, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequests
 from agenteval_tui.transcripts.traceback import Frame, Traceback, frame_places
