@@ -14,7 +14,7 @@ from agenteval_tui.core.standard_streams import open_missing_descriptors
 
 if TYPE_CHECKING:
     # With its records it would double the time of `--version`, for which nothing is imported.
-    from agenteval_tui.cli.start import AppStart
+    from agenteval_tui.cli.app_start import AppStart
 
 INTERRUPTED = 130
 WRONG_USE = 2

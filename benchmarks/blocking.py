@@ -20,7 +20,7 @@ from pathlib import Path
 from textual import events
 from textual.widgets import TextArea
 
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.suites.projects import SCOPE
 from agenteval_tui.tui.app import AgentevalApp

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded
 from agenteval_tui.history.store import Store

@@ -42,7 +42,7 @@ async def _on_the_screen(folder: Path, path: Path, number: int, times: int) -> l
     """In the real app, without a terminal: the time from the key until the rows are painted."""
     from textual.widgets import Input
 
-    from agenteval_tui.cli.start import AppStart
+    from agenteval_tui.cli.app_start import AppStart
     from agenteval_tui.tui.app import AgentevalApp
     from agenteval_tui.tui.presenters.history_rows import PAGE
     from agenteval_tui.tui.screens.history.screen import HistoryScreen

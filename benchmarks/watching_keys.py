@@ -23,7 +23,7 @@ from pathlib import Path
 from pyte import Screen
 from textual.pilot import Pilot
 
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.runs.change.model import CodeChange
 from agenteval_tui.suites.projects import SCOPE

@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 from msgspec import Struct, field
 
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.suites.projects import ALL_BY_ENVIRONMENT, projects_open, shows_all

@@ -15,9 +15,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
 from agenteval_tui.cli.output import Output, prepare_streams
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.cli.verbs import PLUGINS, all_verbs, find_verb, is_own, no_such_verb, short_help, verb_groups
 from agenteval_tui.cli.words_of_others import option_in_place_of
 from agenteval_tui.core import directories

@@ -17,7 +17,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 import agenteval_tui as agenteval
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.suites.trust import Trust
 from agenteval_tui.tui.app import AgentevalApp

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from agenteval_tui.agents import registry as agents
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.main import main
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.formats.documents import registry
 from agenteval_tui.formats.documents.registry import schema

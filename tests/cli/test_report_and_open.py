@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.commands.open_app import start_at
 from agenteval_tui.cli.invocation import Invocation
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError
 
 

@@ -78,7 +78,7 @@ import agenteval_tui
 from agenteval_tui.core import entry_points
 entry_points.own(entry_points.ACTIONS).clear()  # the table of actions imports them: here it is that of the core
 from agenteval_tui.cli.main import main
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.tui.app import AgentevalApp
 
 def called(*arguments):

@@ -32,7 +32,7 @@ from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.core.garbage_collection import collect_less_often
 from agenteval_tui.tui.actions import ACTIONS
 from agenteval_tui.tui.app import AgentevalApp

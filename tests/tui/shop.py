@@ -14,7 +14,7 @@ from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
 
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.engine import Engine

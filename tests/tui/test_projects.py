@@ -9,7 +9,7 @@ import pytest
 from failing import make
 from shop import settle, text_of
 
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.history.store import Store
 from agenteval_tui.tui.app import AgentevalApp
 from agenteval_tui.tui.screens.base_screen import FrameScreen

@@ -15,7 +15,7 @@ from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agenteval_tui.cli.start import AppStart
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.history import connections

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal, pass_invocation
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core import directories
 from agenteval_tui.suites.samples import copied_samples
 

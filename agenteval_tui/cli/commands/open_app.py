@@ -10,8 +10,8 @@ import click
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.cli import completed_values
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
 from agenteval_tui.formats.import_file import import_file
 from agenteval_tui.history.records import ExecutionRow, RunRow

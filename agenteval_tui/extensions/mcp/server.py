@@ -30,9 +30,9 @@ from agenteval_tui.api.grading import grade as grade_given
 from agenteval_tui.api.recordings import recorded, replayed
 from agenteval_tui.api.runs import run as run_suites
 from agenteval_tui.api.suites import load
+from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.invocation import Invocation
 from agenteval_tui.cli.output import Output
-from agenteval_tui.cli.start import AppStart
 from agenteval_tui.cli.verbs import find_verb
 from agenteval_tui.core.directories import config_dir, history_file
 from agenteval_tui.core.display import displayable
