@@ -15,10 +15,10 @@ from agenteval_tui.agents.options import read_options
 from agenteval_tui.agents.permission import Permission
 from agenteval_tui.agents.process.command import input_of, words_for
 from agenteval_tui.agents.process.framework_readers import reader_files
-from agenteval_tui.agents.process.mapped_state import mapping_of
 from agenteval_tui.agents.process.options import CommandOptions, PythonOptions, folder_of, places_of
 from agenteval_tui.agents.process.project_environment import project_environment
 from agenteval_tui.agents.process.protocol import request_document
+from agenteval_tui.agents.process.state_mapping import mapping_of
 from agenteval_tui.agents.recording.cassette import Cassette
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.playback import Playback

@@ -14,8 +14,8 @@ from agenteval_tui.agents.base import Captured, Done, ModelAsked, Noted, TextDel
 from agenteval_tui.agents.http.agent import HttpReply
 from agenteval_tui.agents.http.options import HttpOptions
 from agenteval_tui.agents.http.sse import ServerEvent
-from agenteval_tui.agents.process.mapped_state import events_of_state
 from agenteval_tui.agents.process.options import PythonOptions
+from agenteval_tui.agents.process.state_mapping import events_of_state
 from agenteval_tui.agents.recorder import Recorder
 from agenteval_tui.agents.recording.conversation import transcript_of_asked
 from agenteval_tui.agents.recording.imported_requests import asked_in

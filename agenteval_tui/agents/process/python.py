@@ -39,7 +39,6 @@ from agenteval_tui.agents.process.errors import (
     with_last_words,
 )
 from agenteval_tui.agents.process.health_check import check_answer, unreachable
-from agenteval_tui.agents.process.mapped_state import ToldText, events_of_state, mapping_of
 from agenteval_tui.agents.process.options import PythonOptions, places_of
 from agenteval_tui.agents.process.printed_output import printed_piece, printed_text
 from agenteval_tui.agents.process.project_environment import ProjectEnvironment, project_environment
@@ -48,6 +47,7 @@ from agenteval_tui.agents.process.python_host import CallError, HostError, HostP
 from agenteval_tui.agents.process.python_secrets import without_secrets
 from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.agents.process.python_tree import Lease, Root, Tree
+from agenteval_tui.agents.process.state_mapping import ToldText, events_of_state, mapping_of
 from agenteval_tui.agents.process.traceback_text import frames_in_dump
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.transcripts.model import RunError
