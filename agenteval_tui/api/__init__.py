@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from agenteval_tui.api.changes import Change, check_change
 from agenteval_tui.api.comparison import Comparison, compare
+from agenteval_tui.api.drafted_tests import MadeTest, make_test
 from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
-from agenteval_tui.api.made_tests import MadeTest, make_test
 from agenteval_tui.api.recordings import record, replay
 from agenteval_tui.api.runs import Execution, Run, run
 from agenteval_tui.api.suites import Suite, load
