@@ -16,7 +16,7 @@ from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.projects import projects_open
-from agenteval_tui.views.made_test import made_test_view
+from agenteval_tui.views.drafted_test import made_test_view
 from agenteval_tui.views.model import View
 
 

@@ -12,7 +12,7 @@ from agenteval_tui.cli.invocation import Invocation, all_projects, common_option
 from agenteval_tui.core import directories
 from agenteval_tui.formats.documents.made_test import made_test_document
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.views.made_test import made_test_view
+from agenteval_tui.views.drafted_test import made_test_view
 
 
 @click.command("make-test", short_help="Make a test from a run or a trace, with suggested criteria.")
