@@ -21,6 +21,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from agenteval_tui.analysis.code_changes import FileChange, file_changes
 from agenteval_tui.analysis.comparison_model import (
     LEAST_CHANGE,
     ORDER,
@@ -38,7 +39,6 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     state_of,
 )
-from agenteval_tui.analysis.earlier_program import FileChange, file_changes
 from agenteval_tui.analysis.permutation_test import detectable, difference_interval, sign_flip
 from agenteval_tui.analysis.power import detectable_paired, detectable_unpaired
 from agenteval_tui.analysis.setup_changes import JUDGING, Pair, SetupChange, setup_changes

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from agenteval_tui.analysis.earlier_program import FileChange
+from agenteval_tui.analysis.code_changes import FileChange
 from agenteval_tui.analysis.setup_changes import JUDGING, SetupChange
 from agenteval_tui.analysis.statistics import Interval, PairedCounts
 from agenteval_tui.core.document import Count, Document, RowKey, Share, one_of

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.blame.free_answer import ReadParts
 from agenteval_tui.analysis.blame.model import Blame
 from agenteval_tui.analysis.blame.recorded_facts import blame_beside
+from agenteval_tui.analysis.code_changes import EarlierProgram, stored_earlier_program
 from agenteval_tui.analysis.criterion_names import criterion_place
-from agenteval_tui.analysis.earlier_program import EarlierProgram, stored_earlier_program
 from agenteval_tui.analysis.function_exceptions import Raised, raised_around
 from agenteval_tui.analysis.lost_context import LostFromSight, lost_from_sight
 from agenteval_tui.analysis.repetitions import Divergence, divergence_beside

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.ab import compare_ab
 from agenteval_tui.analysis.attribution import attribute
+from agenteval_tui.analysis.code_changes import passed_before
 from agenteval_tui.analysis.costs import costs_of
-from agenteval_tui.analysis.earlier_program import passed_before
 from agenteval_tui.analysis.quarantine_gate import gating_now
 from agenteval_tui.analysis.regression_gate import (
     BaselineResult,

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Decision, Fault, SampledAnswer, StepRate, Suspect
 from agenteval_tui.analysis.blame.reliability import reliability_of
-from agenteval_tui.analysis.earlier_program import EarlierProgram
+from agenteval_tui.analysis.code_changes import EarlierProgram
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count, dollars, percent_interval
 from agenteval_tui.core.phrasing import listed, on_one_line, shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agenteval_tui.analysis.earlier_program import FileChange, PassedBefore
+from agenteval_tui.analysis.code_changes import FileChange, PassedBefore
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.phrasing import listed
 from agenteval_tui.views.model import View, paragraphs, text

@@ -11,8 +11,8 @@ from agenteval_tui.analysis.blame.conversation import clues_of_several, is_of_se
 from agenteval_tui.analysis.blame.expectation import Expectation, expectation_of
 from agenteval_tui.analysis.blame.model import Blame, Clue, ClueCode, Fault, Possible, PrefixCount, Reproduces, Suspect
 from agenteval_tui.analysis.blame.reliability import decides
+from agenteval_tui.analysis.code_changes import EarlierProgram, Programs, earlier_program
 from agenteval_tui.analysis.divergence import EVERYTHING, BranchPoint, Compared, Tree, placed_acts, rate_of
-from agenteval_tui.analysis.earlier_program import EarlierProgram, Programs, earlier_program
 from agenteval_tui.analysis.lost_context import (
     LostFromSight,
     lost_before,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from agenteval_tui.analysis.earlier_program import EarlierProgram
+from agenteval_tui.analysis.code_changes import EarlierProgram
 from agenteval_tui.analysis.lost_context import LostFromSight
 from agenteval_tui.core.document import Count, Document, Share
 

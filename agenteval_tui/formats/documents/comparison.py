@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 from msgspec import UNSET, Meta, UnsetType
 
 from agenteval_tui.analysis.attribution import Attributed, Attribution, Changer, Who
+from agenteval_tui.analysis.code_changes import FileChange
 from agenteval_tui.analysis.comparison_model import (
     Comparison,
     CriterionChange,
@@ -23,7 +24,6 @@ from agenteval_tui.analysis.comparison_model import (
     TestKey,
     TestOnBothSides,
 )
-from agenteval_tui.analysis.earlier_program import FileChange
 from agenteval_tui.analysis.regression_gate import BaselineResult, GateNotice
 from agenteval_tui.analysis.regressions import Regression, Regressions, regressions_of
 from agenteval_tui.core.document import Count, Document, Share, Time, extended, one_of

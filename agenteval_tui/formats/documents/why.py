@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.earlier_program import EarlierProgram
+from agenteval_tui.analysis.code_changes import EarlierProgram
 from agenteval_tui.analysis.explanation import Explanation, address_of
 from agenteval_tui.core.document import Count, Document, Status, extended
 from agenteval_tui.formats.documents.blame import SuspectDocument, suspect_document
