@@ -34,7 +34,6 @@ from agenteval_tui.agents.base import (
     closing,
 )
 from agenteval_tui.agents.options import AgentOptions
-from agenteval_tui.agents.recording.open_run import OpenRun
 from agenteval_tui.agents.recording.providers import (
     client_startup,
     has_own_network,
@@ -42,6 +41,7 @@ from agenteval_tui.agents.recording.providers import (
     to_shims,
     usable_upstreams,
 )
+from agenteval_tui.agents.recording.proxied_run import OpenRun
 from agenteval_tui.transcripts.model import Usage
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from agenteval_tui.agents.recording.capture import captured_of, known_prices, no
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.keys import keys_of
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
-from agenteval_tui.agents.recording.open_run import OpenRun
+from agenteval_tui.agents.recording.proxied_run import OpenRun
 from agenteval_tui.agents.recording.proxy import Proxy
 from agenteval_tui.agents.recording.session import Session
 from agenteval_tui.transcripts.model import RunError
