@@ -1,6 +1,6 @@
 """What is known of an agent from its recordings: tools, their arguments, and what it says.
 
-Plain data: `history.observed_facts` fills it from recordings, the linter and completion read it. It is what
+Plain data: `history.agent_facts` fills it from recordings, the linter and completion read it. It is what
 `uxon.name_source.Facts` asks for.
 """
 

@@ -19,8 +19,8 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from agenteval_tui.cli.action_words import shell_words
 from agenteval_tui.cli.commands.report import marker, pull_request, put_comment
+from agenteval_tui.cli.github_action_inputs import shell_words
 from agenteval_tui.core.errors import AgentevalError
 
 ACTION = yaml.safe_load((Path(__file__).resolve().parents[2] / "action.yml").read_text("utf-8"))

@@ -1,7 +1,7 @@
 """The words of the inputs `suites` and `args` of the GitHub Action, split as a shell splits them.
 
-`python -P -m agenteval_tui.cli.action_words` takes both from the environment (SUITES, ARGS) and prints each word with a
-NUL character behind it. Nothing in them is expanded: an input may come from a stranger's pull request.
+`python -P -m agenteval_tui.cli.github_action_inputs` takes both from the environment (SUITES, ARGS) and prints each
+word with a NUL character behind it. Nothing in them is expanded: an input may come from a stranger's pull request.
 """
 
 from __future__ import annotations
