@@ -17,9 +17,9 @@ from click.shell_completion import CompletionItem
 
 from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.invocation import Invocation, common_options, on_a_terminal
+from agenteval_tui.cli.other_tools import option_in_place_of
 from agenteval_tui.cli.output import Output, prepare_streams
 from agenteval_tui.cli.verbs import PLUGINS, all_verbs, find_verb, is_own, no_such_verb, short_help, verb_groups
-from agenteval_tui.cli.words_of_others import option_in_place_of
 from agenteval_tui.core import directories
 from agenteval_tui.core.did_you_mean import closest
 from agenteval_tui.core.errors import INFRASTRUCTURE, WRONG_USE, AgentevalError, path_error, program_error

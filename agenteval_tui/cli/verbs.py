@@ -7,7 +7,7 @@ from importlib import import_module
 import click
 
 from agenteval_tui.cli.examples import examples_text
-from agenteval_tui.cli.words_of_others import verb_in_place_of
+from agenteval_tui.cli.other_tools import verb_in_place_of
 from agenteval_tui.core import entry_points
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.entry_points import COMMANDS

@@ -62,7 +62,7 @@ OF_THE_HISTORY = (
 )
 PRINTED = re.compile(rf"agenteval (?:{OF_THE_HISTORY})\b((?: (?! )|\{{[^{{}}]*\}}|[^\s;()`{{}}])*)")
 WITHOUT_HISTORY = (
-    *("cli/examples.py", "cli/words_of_others.py"),  # pages for any history
+    *("cli/examples.py", "cli/other_tools.py"),  # pages for any history
     "cli/commands/init.py",  # a file that is written into a project
     "cli/demo_run.py",  # it names the demo's own history
 )

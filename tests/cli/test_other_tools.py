@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agenteval_tui.cli import words_of_others
+from agenteval_tui.cli import other_tools
 from agenteval_tui.cli.main import main
 from agenteval_tui.cli.verbs import find_verb, own_verbs
 
@@ -52,9 +52,9 @@ def test_no_word_of_another_tool_hides_one_of_ours() -> None:
     run = find_verb("run")
     assert run is not None
     own = {option for one in run.params for option in one.opts}
-    assert not own & set(words_of_others._OPTIONS)
-    assert not set(own_verbs()) & set(words_of_others._VERBS)
-    for command in words_of_others._VERBS.values():
+    assert not own & set(other_tools._OPTIONS)
+    assert not set(own_verbs()) & set(other_tools._VERBS)
+    for command in other_tools._VERBS.values():
         assert command.split()[0] in own_verbs()
-    for option in words_of_others._OPTIONS.values():
+    for option in other_tools._OPTIONS.values():
         assert option.name in own or (option.name == "" and option.run.startswith("the path"))
