@@ -15,7 +15,7 @@ from programs import executable
 
 from agenteval_tui.agents.discovery.first_suite import write_first_suite
 from agenteval_tui.agents.discovery.model import Sign
-from agenteval_tui.agents.discovery.own_words import first_line
+from agenteval_tui.agents.discovery.module_description import first_line
 from agenteval_tui.agents.discovery.search import find_agents
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.views.agent_candidates import unread

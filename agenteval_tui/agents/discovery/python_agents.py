@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from agenteval_tui.agents.discovery import model_servers, own_words
+from agenteval_tui.agents.discovery import model_servers, module_description
 from agenteval_tui.agents.discovery.agent_calls import own_calls
 from agenteval_tui.agents.discovery.arguments import Arguments, declares_arguments, python_arguments
 from agenteval_tui.agents.discovery.fields import (
@@ -241,8 +241,8 @@ class PythonAgents:
         tools: tuple[FoundTool, ...] = ()
         if construction is not None:
             framework = framework or construction.maker.framework
-            instructions = own_words.instructions_of(modules, construction.module, construction.call)
-            tools = own_words.tools_of(modules, construction.module, construction.call, name)
+            instructions = module_description.instructions_of(modules, construction.module, construction.call)
+            tools = module_description.tools_of(modules, construction.module, construction.call, name)
             own_name = modules.text(construction.module, keyword(construction.call, "name"))
             context, incomplete = self._context(construction)
             state = finder_of(framework).needed_state(modules, construction.module, construction.call)
@@ -253,7 +253,7 @@ class PythonAgents:
             if framework == "LangGraph":
                 mapping, examples = self._state(construction)
                 written.update(mapping)
-                tools = tools or own_words.tools_in(modules, construction.module)
+                tools = tools or module_description.tools_in(modules, construction.module)
         instructions = instructions or docstring or ""
         if not instructions and isinstance(node, ast.ClassDef | Function):
             instructions = ast.get_docstring(node) or ""
@@ -268,7 +268,7 @@ class PythonAgents:
             config={**written, **(config or {})},
             instructions=instructions,
             tools=tools,
-            prompts=own_words.prompts_in(modules, module, agent=name),
+            prompts=module_description.prompts_in(modules, module, agent=name),
             is_part=is_part,
             incomplete=incomplete,
             examples=examples,
@@ -606,7 +606,9 @@ class PythonAgents:
         folder = files.project_of(module.path)
         config: dict[str, Any] = {"kind": "python", "callable": relative(module.path, folder), "capture": "model"}
         construction = self._made_in(module)
-        instructions = own_words.instructions_of(self._modules, module, construction.call) if construction else ""
+        instructions = (
+            module_description.instructions_of(self._modules, module, construction.call) if construction else ""
+        )
         return FoundAgent(
             sign=Sign.APP,
             name=agent_name("app", module.path, files.root),
@@ -617,8 +619,8 @@ class PythonAgents:
             folder=folder,
             config=config if app.input is None else {**config, "input": app.input},
             instructions=instructions,
-            tools=own_words.tools_of(self._modules, module, construction.call, "") if construction else (),
-            prompts=(*app.prompts, *own_words.prompts_in(self._modules, module)),
+            tools=module_description.tools_of(self._modules, module, construction.call, "") if construction else (),
+            prompts=(*app.prompts, *module_description.prompts_in(self._modules, module)),
         )
 
     def _made_in(self, module: Module) -> Construction | None:
@@ -666,7 +668,7 @@ class PythonAgents:
             command = ["uv", "run", "--script", own]
         construction = self._made_in(module)
         modules = self._modules
-        instructions = own_words.instructions_of(modules, module, construction.call) if construction else ""
+        instructions = module_description.instructions_of(modules, module, construction.call) if construction else ""
         if script is not None:
             installed = f"{python.removesuffix('python')}{script.name}"
             if (files.root / folder / installed).is_file():
@@ -698,8 +700,8 @@ class PythonAgents:
                 "answer": "auto",
             },
             instructions=instructions,
-            tools=own_words.tools_of(modules, module, construction.call, "") if construction else (),
-            prompts=(*arguments.prompts, *own_words.prompts_in(modules, module)),
+            tools=module_description.tools_of(modules, module, construction.call, "") if construction else (),
+            prompts=(*arguments.prompts, *module_description.prompts_in(modules, module)),
         )
 
     def _is_only_at(self, folder: str, module: Module, package: str) -> bool:

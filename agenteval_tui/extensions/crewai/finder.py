@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from agenteval_tui.agents.discovery import own_words
+from agenteval_tui.agents.discovery import module_description
 from agenteval_tui.agents.discovery.frameworks import ClassAgent, FrameworkFinder, Frameworks, Line
 from agenteval_tui.agents.discovery.model import FoundTool, Sign
 from agenteval_tui.agents.discovery.python_module import Module, Modules
@@ -23,7 +23,7 @@ def _of_class(modules: Modules, line: Line, is_made: bool) -> ClassAgent | None:
     tools: list[FoundTool] = []
     for node in ast.walk(cls):
         if isinstance(node, ast.Call) and Frameworks(modules).maker_of(module, node.func) is not None:
-            tools += own_words.tools_of(modules, module, node, "")
+            tools += module_description.tools_of(modules, module, node, "")
     return ClassAgent(Sign.CLASS, _variables(modules, module, cls.name), tuple(tools))
 
 
@@ -32,7 +32,7 @@ def _variables(modules: Modules, module: Module, name: str) -> dict[str, Any]:
     folder = module.folder
     mains = (f"{folder}/main.py" if folder else "main.py", f"{folder.rpartition('/')[0]}/main.py".lstrip("/"))
     others = [module, *(other for main in mains if (other := modules.get(main)) is not None and name in other.imports)]
-    return next((variables for other in others if (variables := own_words.inputs_in(modules, other))), {})
+    return next((variables for other in others if (variables := module_description.inputs_in(modules, other))), {})
 
 
 FINDER = FrameworkFinder(framework="CrewAI", part="Agent", of_class=_of_class)
