@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.core.ids import now_ms
 from agenteval_tui.core.options import Options, options_of
 from agenteval_tui.core.timespan import moment_from
@@ -71,7 +71,7 @@ who_option = click.option("--who", default="", help="Your name (default: AGENTEV
 def selected_tests(description: str = "Only this test; may be repeated.") -> Callable[[F], F]:
     """`--test ID`, as `tests`."""
     return click.option(
-        "--test", "tests", multiple=True, metavar="ID", help=description, shell_complete=completed_values.tests
+        "--test", "tests", multiple=True, metavar="ID", help=description, shell_complete=shell_completion.tests
     )
 
 
@@ -83,12 +83,12 @@ def selected_tags(function: F) -> F:
         multiple=True,
         metavar="T",
         help="Only tests with this tag; if repeated, with all these tags.",
-        shell_complete=completed_values.tags,
+        shell_complete=shell_completion.tags,
     )(function)
 
 
 def selected_agents(description: str = "Only runs of this agent; may be repeated.") -> Callable[[F], F]:
     """`--agent A`, as `agents`."""
     return click.option(
-        "--agent", "agents", multiple=True, metavar="A", help=description, shell_complete=completed_values.agents
+        "--agent", "agents", multiple=True, metavar="A", help=description, shell_complete=shell_completion.agents
     )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.exit_codes import read_rate, read_seconds
 from agenteval_tui.cli.gate_options import (
@@ -78,7 +78,7 @@ report_options = option_group(
     (
         *(
             click.option(
-                f"--{kind}", f"{kind}_file", metavar="FILE", help=description, shell_complete=completed_values.files
+                f"--{kind}", f"{kind}_file", metavar="FILE", help=description, shell_complete=shell_completion.files
             )
             for kind, description in REPORTS.items()
         ),

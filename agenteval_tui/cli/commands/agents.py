@@ -10,7 +10,7 @@ import click
 
 from agenteval_tui.agents.base import CheckReport
 from agenteval_tui.agents.permission import NotTrustedError, Permission
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.trust_prompt import ask_permission
 from agenteval_tui.core import directories
@@ -31,11 +31,11 @@ _VERBS = ("list", "check")
     metavar="[list|check]",
     required=False,
     default=_VERBS[0],
-    shell_complete=lambda *typed: [*completed_values.choice(lambda: _VERBS)(*typed), *completed_values.files(*typed)],
+    shell_complete=lambda *typed: [*shell_completion.choice(lambda: _VERBS)(*typed), *shell_completion.files(*typed)],
 )
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--agent", "names", multiple=True, metavar="A", help="Only this agent.", shell_complete=completed_values.agents
+    "--agent", "names", multiple=True, metavar="A", help="Only this agent.", shell_complete=shell_completion.agents
 )
 @click.option("--quick", is_flag=True, help="check: do not ask for an answer unless necessary.")
 @click.option("--trust", is_flag=True, help="check: let programs in the suites' folders run; look at them first.")

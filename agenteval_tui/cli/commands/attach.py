@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.exit_codes import read_rate
 from agenteval_tui.cli.gate_options import FAIL_UNDER_OPTION, BaselineOptions, gate_options
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
@@ -21,7 +21,7 @@ from agenteval_tui.runs.events import Event, encode
 
 
 @click.command("attach")
-@click.argument("execution", required=False, metavar="[ID]", shell_complete=completed_values.running)
+@click.argument("execution", required=False, metavar="[ID]", shell_complete=shell_completion.running)
 @click.option("--json", "as_json", is_flag=True, help="Print every event as a line of JSON, the first a snapshot.")
 @FAIL_UNDER_OPTION
 @click.option("--notify", metavar="URL", help="Post the result to this web hook (JSON; Slack shows its `text`).")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import selected_tests
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output
@@ -54,7 +54,7 @@ def listed(invocation: Invocation, as_json: bool) -> int:
 
 
 @command.command("set")
-@click.argument("reference", metavar="EXECUTION|RUN", default="last", shell_complete=completed_values.references)
+@click.argument("reference", metavar="EXECUTION|RUN", default="last", shell_complete=shell_completion.references)
 @selected_tests("Only for this test; may be repeated.")
 @click.option("--who", metavar="NAME", help="Your name (default: AGENTEVAL_WHO, else your account).")
 @all_projects("--all")
@@ -90,7 +90,7 @@ def set_(invocation: Invocation, reference: str, tests: tuple[str, ...], who: st
 
 
 @command.command("clear")
-@click.argument("tests", nargs=-1, metavar="[TEST]...", shell_complete=completed_values.tests)
+@click.argument("tests", nargs=-1, metavar="[TEST]...", shell_complete=shell_completion.tests)
 @click.option("--all", "everything", is_flag=True, help="Clear the baselines of all tests in all projects.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @common_options

@@ -8,7 +8,7 @@ import click
 
 from agenteval_tui.analysis.causes import Scope, execution_scope, filter_scope, group_failures, newest_scope
 from agenteval_tui.analysis.triage import statuses
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import selected_tests
 from agenteval_tui.cli.invocation import (
     Invocation,
@@ -30,7 +30,7 @@ from agenteval_tui.views.markdown import markdown
 
 @click.command("causes")
 @click.argument(
-    "references", metavar="[EXECUTION | PATH...]", nargs=-1, shell_complete=completed_values.executions_and_files
+    "references", metavar="[EXECUTION | PATH...]", nargs=-1, shell_complete=shell_completion.executions_and_files
 )
 @selected_tests("Only this test.")
 @click.option("--all", "everything", is_flag=True, help="All runs in the history.")

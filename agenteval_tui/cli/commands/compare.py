@@ -8,7 +8,7 @@ from agenteval_tui.analysis.attribution import Attributed, attribute
 from agenteval_tui.analysis.comparison import compare, metric_changes
 from agenteval_tui.analysis.comparison_model import Comparison, MetricChange, TestKey
 from agenteval_tui.analysis.comparison_sides import BASELINE, Sides, sides_of
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import selected_agents
 from agenteval_tui.cli.invocation import (
     Invocation,
@@ -30,8 +30,8 @@ MOST = 100
 
 
 @click.command("compare")
-@click.argument("a", required=False, default="", shell_complete=completed_values.sides)
-@click.argument("b", required=False, default="", shell_complete=completed_values.executions)
+@click.argument("a", required=False, default="", shell_complete=shell_completion.sides)
+@click.argument("b", required=False, default="", shell_complete=shell_completion.executions)
 @selected_agents("Only this agent's runs; given twice, compare the two.")
 @click.option(
     "--variation",
@@ -39,7 +39,7 @@ MOST = 100
     multiple=True,
     metavar="V",
     help="Only this variation (`default`: none); given twice, compare the two.",
-    shell_complete=completed_values.variations,
+    shell_complete=shell_completion.variations,
 )
 @click.option("--all", "everything", is_flag=True, help="Show unchanged tests too.")
 @click.option("--quick", is_flag=True, help="Do not look for the cause of each change; read no transcripts.")

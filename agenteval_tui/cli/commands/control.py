@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.cli import attach_client, completed_values
+from agenteval_tui.cli import attach_client, shell_completion
 from agenteval_tui.cli.attach_client import steer
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.core.display import one_line
@@ -16,7 +16,7 @@ from agenteval_tui.runs.live_registry import Live
 
 
 @click.command("cancel")
-@click.argument("execution", required=False, metavar="[ID]", shell_complete=completed_values.running)
+@click.argument("execution", required=False, metavar="[ID]", shell_complete=shell_completion.running)
 @click.option("--all", "everything", is_flag=True, help="All running executions.")
 @common_options
 @pass_invocation
@@ -61,7 +61,7 @@ def _cancel(invocation: Invocation, live: Live) -> None:
 
 
 @click.command("pause")
-@click.argument("execution", required=False, metavar="[ID]", shell_complete=completed_values.running)
+@click.argument("execution", required=False, metavar="[ID]", shell_complete=shell_completion.running)
 @common_options
 @pass_invocation
 def pause(invocation: Invocation, execution: str | None) -> int:
@@ -70,7 +70,7 @@ def pause(invocation: Invocation, execution: str | None) -> int:
 
 
 @click.command("continue")
-@click.argument("execution", required=False, metavar="[ID]", shell_complete=completed_values.running)
+@click.argument("execution", required=False, metavar="[ID]", shell_complete=shell_completion.running)
 @common_options
 @pass_invocation
 def resume(invocation: Invocation, execution: str | None) -> int:

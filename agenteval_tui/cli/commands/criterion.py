@@ -15,7 +15,7 @@ from agenteval_tui.analysis.criterion_versions import (
     text_difference,
     versions,
 )
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
 from agenteval_tui.core.display import one_line
@@ -32,7 +32,7 @@ from agenteval_tui.views.model import Difference, Paragraph, text
 
 
 @click.command("criterion")
-@click.argument("reference", metavar="TEST/CRITERION", shell_complete=completed_values.tests)
+@click.argument("reference", metavar="TEST/CRITERION", shell_complete=shell_completion.tests)
 @click.option("--suite", metavar="FILE", help="The suite's file, if several suites have this test.")
 @click.option(
     "--diff",

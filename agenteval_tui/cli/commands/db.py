@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from agenteval_tui.analysis.labels import resolve_review
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import FiniteNumber
 from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output, Style
@@ -493,8 +493,8 @@ def _print_merged(invocation: Invocation, merged: HistoryMerge) -> None:
 
 
 @command.command("move")
-@click.argument("old", shell_complete=completed_values.folders)
-@click.argument("new", shell_complete=completed_values.folders)
+@click.argument("old", shell_complete=shell_completion.folders)
+@click.argument("new", shell_complete=shell_completion.folders)
 @common_options
 @pass_invocation
 def move_command(invocation: Invocation, old: str, new: str) -> int:

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from agenteval_tui.agents.recording.cassette import Cassette
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.run_suites import load_for_run
 from agenteval_tui.cli.trust_prompt import plan_with_permission
@@ -32,7 +32,7 @@ _NO_TERMINAL = "a debugger needs a terminal"
 
 
 @click.command("debug")
-@click.argument("what", metavar="TEST[#N]|RUN", shell_complete=completed_values.runs)
+@click.argument("what", metavar="TEST[#N]|RUN", shell_complete=shell_completion.runs)
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--listen",
@@ -43,7 +43,7 @@ _NO_TERMINAL = "a debugger needs a terminal"
     help="Wait until an editor attaches with debugpy (default: port 5678), instead of pdb in this terminal.",
 )
 @click.option(
-    "--agent", metavar="NAME", help="Use this agent instead of the test's.", shell_complete=completed_values.agents
+    "--agent", metavar="NAME", help="Use this agent instead of the test's.", shell_complete=shell_completion.agents
 )
 @click.option("--live", is_flag=True, help="Of a recorded run: ask the model servers, not its recording.")
 @click.option("--trust", is_flag=True, help="Allow the programs and Python functions of the suite's folder.")

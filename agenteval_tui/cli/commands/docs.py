@@ -19,7 +19,7 @@ from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from msgspec import Struct
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Style
 from agenteval_tui.core import directories
@@ -118,7 +118,7 @@ def _last(page: DocPage) -> str:
 
 
 @click.command("docs")
-@click.argument("page", default="", shell_complete=completed_values.choice(page_names))
+@click.argument("page", default="", shell_complete=shell_completion.choice(page_names))
 @click.option("--url", is_flag=True, help="Print the page's address for a browser instead of the page.")
 @click.option("--markdown", is_flag=True, help="Print the page as Markdown.")
 @common_options

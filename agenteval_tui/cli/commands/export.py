@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.cli.prompts import agree_to_overwrite
@@ -32,7 +32,7 @@ def _formats() -> tuple[str, ...]:
 
 
 @click.command("export", epilog="\b\nWhat each format leaves out:\n" + listed())
-@click.argument("what", metavar="[WHAT]", default="last", shell_complete=completed_values.executions_and_files)
+@click.argument("what", metavar="[WHAT]", default="last", shell_complete=shell_completion.executions_and_files)
 @click.argument("file", default="-", type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--format",
@@ -40,7 +40,7 @@ def _formats() -> tuple[str, ...]:
     default="openai",
     show_default=True,
     metavar="NAME",
-    shell_complete=completed_values.choice(_formats),
+    shell_complete=shell_completion.choice(_formats),
     help=f"{', '.join(exporter.name for exporter in own_exporters())}; "
     f"{', '.join(exporter.name for exporter in own_suite_exporters())} for the tests of a suite.",
 )

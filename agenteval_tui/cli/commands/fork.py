@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from agenteval_tui.analysis.forks import forks_asked, stored_forks
 from agenteval_tui.analysis.save_fork import new_system_prompt, save_as_test, save_system_prompt
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
@@ -42,7 +42,7 @@ _ROLES = ("user", "assistant", "system")
 
 
 @click.command("fork", short_help="Continue a run from one of its steps, with something changed.")
-@click.argument("reference", metavar="RUN", shell_complete=completed_values.runs)
+@click.argument("reference", metavar="RUN", shell_complete=shell_completion.runs)
 @declared(ForkRequest, "at")
 @click.option(
     "--set",
@@ -68,7 +68,7 @@ _ROLES = ("user", "assistant", "system")
     help="Try several changes: a YAML or JSON list, a branch for each entry (see the page `fork`).",
 )
 @declared(ForkRequest, "n", "-n")
-@declared(ForkRequest, "agent", shell_complete=completed_values.agents)
+@declared(ForkRequest, "agent", shell_complete=shell_completion.agents)
 @click.option(
     "--save-test",
     metavar="ID",

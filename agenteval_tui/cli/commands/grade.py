@@ -24,7 +24,7 @@ from agenteval_tui.analysis.regrade import (
     rules_of_suites,
     save_verdicts,
 )
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import selected_tests
 from agenteval_tui.cli.exit_codes import exit_code
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
@@ -79,16 +79,16 @@ _File = click.Path(path_type=Path, allow_dash=True)
     "--execution",
     metavar="REF",
     help="Grade the stored runs of this execution (an id, or `last`).",
-    shell_complete=completed_values.executions,
+    shell_complete=shell_completion.executions,
 )
-@click.option("--run", "run_ref", metavar="REF", help="Grade this stored run.", shell_complete=completed_values.runs)
+@click.option("--run", "run_ref", metavar="REF", help="Grade this stored run.", shell_complete=shell_completion.runs)
 @selected_tests("With --execution: only runs of this test.")
 @click.option("--var", "variables", multiple=True, metavar="NAME=VALUE", help="The value of {{NAME}} in the criteria.")
 @click.option(
     "--judge",
     metavar="A",
     help="Ask this agent the questions that no judge has answered yet.",
-    shell_complete=completed_values.agents,
+    shell_complete=shell_completion.agents,
 )
 @click.option("--trust", is_flag=True, help="Let the criteria's Python functions run; look at them first.")
 @click.option("--save", is_flag=True, help="With --execution: save the verdicts as a new execution.")

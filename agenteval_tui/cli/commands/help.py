@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, common_options
 from agenteval_tui.cli.verbs import find_verb, no_such_verb, own_verbs
 from agenteval_tui.core.errors import AgentevalError
 
 
 @click.command("help")
-@click.argument("words", nargs=-1, metavar="[VERB [PART]]", shell_complete=completed_values.choice(own_verbs))
+@click.argument("words", nargs=-1, metavar="[VERB [PART]]", shell_complete=shell_completion.choice(own_verbs))
 @common_options
 @click.pass_context
 def command(context: click.Context, words: tuple[str, ...]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec.structs import replace
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.core.ids import now_ms
@@ -22,10 +22,10 @@ from agenteval_tui.views.model import paragraphs
 @click.option("--runs", is_flag=True, help="List runs, not executions.")
 @click.option("--outcome", "outcomes", multiple=True, type=click.Choice(ENDED), help="Only runs with this outcome.")
 @click.option(
-    "--test", "test_id", default="", metavar="ID", help="Only runs of this test.", shell_complete=completed_values.tests
+    "--test", "test_id", default="", metavar="ID", help="Only runs of this test.", shell_complete=shell_completion.tests
 )
 @click.option(
-    "--agent", default="", metavar="A", help="Only runs of this agent.", shell_complete=completed_values.agents
+    "--agent", default="", metavar="A", help="Only runs of this agent.", shell_complete=shell_completion.agents
 )
 @click.option(
     "--kind",

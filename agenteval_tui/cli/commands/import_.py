@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from agenteval_tui.agents.permission import NotTrustedError
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, allow_one_of, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
@@ -32,7 +32,7 @@ from agenteval_tui.history.store import Store
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True))
-@declared(ImportOptions, "format", shell_complete=completed_values.choice(lambda: entry_points.names(IMPORTERS)))
+@declared(ImportOptions, "format", shell_complete=shell_completion.choice(lambda: entry_points.names(IMPORTERS)))
 @click.option(
     "--to",
     type=click.Path(path_type=Path, allow_dash=True),

@@ -18,7 +18,7 @@ from agenteval_tui.analysis.agreement import (
 )
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.judge_repeatability import rejudge, respondents_for
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output, outcome_sign
 from agenteval_tui.cli.trust_prompt import ask_permission
@@ -45,19 +45,19 @@ _DIFFER = 5
 
 
 @click.command("judge-report")
-@click.argument("reference", metavar="[RUN/CRITERION]", required=False, shell_complete=completed_values.runs)
+@click.argument("reference", metavar="[RUN/CRITERION]", required=False, shell_complete=shell_completion.runs)
 @click.option("--suite", "suites", multiple=True, metavar="SUITE", help="Only this suite: its name or its file.")
 @click.option(
     "--execution",
     metavar="REF",
     help="Only this execution (an id, or `last`).",
-    shell_complete=completed_values.executions,
+    shell_complete=shell_completion.executions,
 )
 @click.option(
     "--reask", type=click.IntRange(1, 100), metavar="N", help="Ask the judge about RUN/CRITERION again, N times."
 )
 @click.option(
-    "--judge", metavar="A", help="With --reask: this agent as the judge.", shell_complete=completed_values.agents
+    "--judge", metavar="A", help="With --reask: this agent as the judge.", shell_complete=shell_completion.agents
 )
 @click.option("--trust", is_flag=True, help="With --reask: let programs and functions in the suite's folder run.")
 @json_option

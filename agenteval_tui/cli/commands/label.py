@@ -7,7 +7,7 @@ import click
 from agenteval_tui.analysis.agreement import sole_of_results
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.labels import LabelSaved, give_label, remove_label
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import FiniteNumber, who_option
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import Output
@@ -34,7 +34,7 @@ class _Says(click.Choice):  # type: ignore[type-arg]  # before click 8.2 it take
 
 
 @click.command("label")
-@click.argument("reference", metavar="RUN[/CRITERION]", shell_complete=completed_values.runs)
+@click.argument("reference", metavar="RUN[/CRITERION]", shell_complete=shell_completion.runs)
 @click.argument("says", metavar="passed|failed|1..5", type=_Says(_SAYS), nargs=-1)
 @click.option("--key", default="", metavar="KEY", help="Give feedback under this key, with a score from 0 to 1.")
 @click.option("--score", type=FiniteNumber(0, 1), metavar="N", help="The score of --key, from 0 (bad) to 1 (good).")

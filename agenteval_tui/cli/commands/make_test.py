@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from agenteval_tui.analysis.drafted_test import make_test, stored_runs
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core import directories
 from agenteval_tui.formats.documents.made_test import made_test_document
@@ -16,7 +16,7 @@ from agenteval_tui.views.drafted_test import made_test_view
 
 
 @click.command("make-test", short_help="Make a test from a run or a trace, with suggested criteria.")
-@click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=completed_values.runs)
+@click.argument("references", metavar="RUN...", nargs=-1, required=True, shell_complete=shell_completion.runs)
 @click.option(
     "--suite",
     "path",
@@ -31,7 +31,7 @@ from agenteval_tui.views.drafted_test import made_test_view
     default="",
     metavar="A",
     help="The agent to ask (default: the runs' agent, if known).",
-    shell_complete=completed_values.agents,
+    shell_complete=shell_completion.agents,
 )
 @click.option("--dry-run", is_flag=True, help="Print the test, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the test, and where it is.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.formats.documents.listings import listed_execution
 from agenteval_tui.history.execution_names import DescribeExecution, meta_of
@@ -13,7 +13,7 @@ from agenteval_tui.views.model import paragraphs
 
 
 @click.command("name")
-@click.argument("reference", metavar="EXECUTION", shell_complete=completed_values.references)
+@click.argument("reference", metavar="EXECUTION", shell_complete=shell_completion.references)
 @click.argument("name", required=False)
 @click.option("--note", metavar="TEXT", help='Keep this note with it, in place of the one it has; "" removes that.')
 @click.option(

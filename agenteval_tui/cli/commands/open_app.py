@@ -9,7 +9,7 @@ import click
 
 from agenteval_tui.analysis.explanation import criterion_named
 from agenteval_tui.analysis.workbench import Workbench
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.app_start import AppStart
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, on_a_terminal, pass_invocation
 from agenteval_tui.core.errors import AgentevalError, AmbiguousError
@@ -21,7 +21,7 @@ PAGES = (".html", ".htm")
 
 
 @click.command("open")
-@click.argument("address", metavar="[ADDRESS]", default="", shell_complete=completed_values.references)
+@click.argument("address", metavar="[ADDRESS]", default="", shell_complete=shell_completion.references)
 @all_projects("--all")
 @common_options
 @pass_invocation

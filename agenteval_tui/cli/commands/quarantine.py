@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import Until, who_option
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.core.did_you_mean import did_you_mean
@@ -43,7 +43,7 @@ def command(context: click.Context, everything: bool, as_json: bool) -> int:
 
 
 @command.command("add")
-@click.argument("test", shell_complete=completed_values.tests)
+@click.argument("test", shell_complete=shell_completion.tests)
 @click.option("--criterion", default="", metavar="NAME", help="Only this criterion of the test.")
 @click.option("--until", "until_ms", type=Until(), help="Until when: 14d (the default), 2w, or a day (2026-12-24).")
 @click.option("--reason", "--note", default="", help="Why, in a few words.")
@@ -71,7 +71,7 @@ def add(invocation: Invocation, test: str, criterion: str, until_ms: int | None,
 
 
 @command.command("end")
-@click.argument("test", shell_complete=completed_values.tests)
+@click.argument("test", shell_complete=shell_completion.tests)
 @click.option("--criterion", default="", metavar="NAME", help="Only for this criterion of the test.")
 @common_options
 @pass_invocation

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from agenteval_tui.agents.recording.cassette import PATTERNS
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, common_options, option_group, pass_invocation, typed_options
 from agenteval_tui.runs.recording_request import ProxyOptions
@@ -67,7 +67,7 @@ _proxy_options = option_group(
     help="The suite of --test, or the one that --new is added to.",
 )
 @click.option(
-    "--test", metavar="ID", help="Grade the run with the criteria of this test.", shell_complete=completed_values.tests
+    "--test", metavar="ID", help="Grade the run with the criteria of this test.", shell_complete=shell_completion.tests
 )
 @click.option("--new", is_flag=True, help="Make a test from it in --suite (default: recorded.suite.yaml).")
 @click.option(
@@ -88,7 +88,7 @@ _proxy_options = option_group(
     "--judge",
     metavar="A",
     help="Use this agent as the judge, instead of those that metrics name.",
-    shell_complete=completed_values.agents,
+    shell_complete=shell_completion.agents,
 )
 @click.option(
     "--mcp", is_flag=True, help="PROGRAM is an MCP server, which the recorded program starts with this command."

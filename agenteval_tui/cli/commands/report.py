@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.report_files import check_reports, write_reports
 from agenteval_tui.cli.run_options import STDOUT, ReportFiles, report_options
@@ -40,7 +40,7 @@ TITLES = {
 
 
 @click.command("report")
-@click.argument("execution", required=False, default="last", metavar="[ID]", shell_complete=completed_values.executions)
+@click.argument("execution", required=False, default="last", metavar="[ID]", shell_complete=shell_completion.executions)
 @report_options
 @click.option(
     "--comment", is_flag=True, help="On GitHub: post the report as a comment on the pull request, and update it there."

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.run_options import execution_options, limit_options, report_options
@@ -14,7 +14,7 @@ from agenteval_tui.runs.plan.options import PlanOptions
 
 
 @click.command("resume")
-@click.argument("execution", required=False, default="last", metavar="[ID]", shell_complete=completed_values.executions)
+@click.argument("execution", required=False, default="last", metavar="[ID]", shell_complete=shell_completion.executions)
 @click.option("--errors", is_flag=True, help="Also repeat runs that ended in an error of the agent or of grading.")
 @declared(PlanOptions, "trust")
 @limit_options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.analysis.review_queue import ReviewFilter, queue
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.core.document import extended
 from agenteval_tui.formats.documents.listings import Review, WaitingReview
@@ -17,7 +17,7 @@ from agenteval_tui.views.review import waiting_view
     "--execution",
     metavar="REF",
     help="Only this execution (an id, or `last`).",
-    shell_complete=completed_values.executions,
+    shell_complete=shell_completion.executions,
 )
 @click.option("--failures", is_flag=True, help="Include failures without a label.")
 @click.option("--disagreements", is_flag=True, help="Include results that differ from their label.")

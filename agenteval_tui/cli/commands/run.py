@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import declared, selected_tags, selected_tests
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation, typed_options
 from agenteval_tui.cli.run_options import Ending, ReportFiles, execution_options, limit_options, report_options
@@ -32,16 +32,16 @@ class _Run(click.Command):
 @selected_tags
 @click.option("--failed", is_flag=True, help="Only the tests that failed in the last execution of these suites.")
 @declared(PlanOptions, "sample")
-@declared(PlanOptions, "agent", shell_complete=completed_values.agents)
+@declared(PlanOptions, "agent", shell_complete=shell_completion.agents)
 @click.option(
     "--ab",
     nargs=2,
     metavar="A B",
     help="Run every test with both agents or variations, and test if they differ.",
-    shell_complete=completed_values.arms,
+    shell_complete=shell_completion.arms,
 )
-@declared(PlanOptions, "judge", shell_complete=completed_values.agents)
-@declared(PlanOptions, "variation", shell_complete=completed_values.variations)
+@declared(PlanOptions, "judge", shell_complete=shell_completion.agents)
+@declared(PlanOptions, "variation", shell_complete=shell_completion.variations)
 @declared(PlanOptions, "repeat")
 @click.option("--no-early-stop", is_flag=True, help="Run all repetitions, even when a test is already decided.")
 @declared(PlanOptions, "timeout")
@@ -85,7 +85,7 @@ class _Run(click.Command):
     "--resume",
     metavar="ID",
     help="Run the rest of this execution, like `agenteval resume ID`.",
-    shell_complete=completed_values.executions,
+    shell_complete=shell_completion.executions,
 )
 @limit_options
 @report_options

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import json_text
 from agenteval_tui.core.errors import AgentevalError
@@ -14,7 +14,7 @@ from agenteval_tui.formats.documents.registry import SCHEMAS, schema
 
 
 @click.command("schema")
-@click.argument("name", default="suite", shell_complete=completed_values.choice(lambda: SCHEMAS))
+@click.argument("name", default="suite", shell_complete=shell_completion.choice(lambda: SCHEMAS))
 @click.option("--list", "listed", is_flag=True, help="List the schemas.")
 @click.option(
     "--all", "folder", type=click.Path(path_type=Path), metavar="FOLDER", help="Write all schemas as files into FOLDER."

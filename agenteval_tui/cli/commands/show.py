@@ -14,7 +14,7 @@ from agenteval_tui.analysis.lost_context import lost_from_sight
 from agenteval_tui.analysis.test_gates import gates_now
 from agenteval_tui.analysis.trajectory_alignment import align
 from agenteval_tui.analysis.triage import causes_of_execution
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import (
     Invocation,
     all_projects,
@@ -62,7 +62,7 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
 
 
 @click.command("show")
-@click.argument("reference", default="last", shell_complete=completed_values.references)
+@click.argument("reference", default="last", shell_complete=shell_completion.references)
 @click.option("--transcript", "only_transcript", is_flag=True, help="Only the transcript of the run.")
 @click.option("--output", "only_output", is_flag=True, help="Only what the agent's code printed and logged.")
 @click.option(
@@ -80,7 +80,7 @@ _SHORTEST_SETUP_MS = 10  # what was started sooner is not worth a line
     flag_value="",
     help="What RUN did differently, step by step. With --request and without RUN: only what changed since the request "
     "before, with its texts.",
-    shell_complete=completed_values.runs,
+    shell_complete=shell_completion.runs,
 )
 @json_option
 @all_projects("--all")

@@ -9,7 +9,7 @@ from agenteval_tui.analysis.classification_report import labelling_of
 from agenteval_tui.analysis.costs import Costs, costs_of
 from agenteval_tui.analysis.summary import execution_stats
 from agenteval_tui.analysis.umbraco_metrics import umbraco_figures
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import (
     Invocation,
     all_projects,
@@ -31,7 +31,7 @@ _MOST_K, _MOST_K_NARROW = 6, 3
 
 
 @click.command("stats")
-@click.argument("execution", required=False, shell_complete=completed_values.executions)
+@click.argument("execution", required=False, shell_complete=shell_completion.executions)
 @click.option("--last", is_flag=True, help="The newest execution (the default).")
 @click.option("--count-errors", is_flag=True, help="Count runs that ended in an error as not passed.")
 @click.option("--costs", is_flag=True, help="Show tokens and cost by test, agent and criterion.")

@@ -16,7 +16,7 @@ from agenteval_tui.analysis.causes import (
     newest_scope,
 )
 from agenteval_tui.analysis.triage import TriageStatus, decide, statuses
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import Until, who_option
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.cli.output import Output
@@ -48,7 +48,7 @@ _CHOICES = ("accept", "fix", "quarantine", "label", "ignore", "reopen")
     "--execution",
     metavar="REF",
     help="The execution with the cause (default: the newest that has it).",
-    shell_complete=completed_values.executions,
+    shell_complete=shell_completion.executions,
 )
 @click.option("--passed", is_flag=True, help="With label: its runs were right, and the criterion is wrong.")
 @json_option

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from agenteval_tui.analysis.explanation import stored_explanation
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, allow_one_of, common_options, pass_invocation
 from agenteval_tui.formats.documents.why import explanation_document
 from agenteval_tui.views.evidence import explanation_page, explanation_view
@@ -13,7 +13,7 @@ from agenteval_tui.views.markdown import markdown
 
 
 @click.command("why")
-@click.argument("reference", metavar="[RUN[/CRITERION]]", default="", shell_complete=completed_values.runs)
+@click.argument("reference", metavar="[RUN[/CRITERION]]", default="", shell_complete=shell_completion.runs)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document: the facts, and the criterion results.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown, to paste into a bug report.")
 @all_projects("--all")

@@ -10,7 +10,7 @@ import click
 from agenteval_tui.analysis.blame.free_answer import ReadParts, blame_of
 from agenteval_tui.analysis.blame.model import SampledAnswer
 from agenteval_tui.analysis.blame.recorded_facts import known_blame, with_sampling
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
@@ -25,7 +25,7 @@ from agenteval_tui.views.fork import price_text
 
 
 @click.command("blame")
-@click.argument("reference", metavar="[RUN]", default="", shell_complete=completed_values.runs)
+@click.argument("reference", metavar="[RUN]", default="", shell_complete=shell_completion.runs)
 @declared(BlameOptions, "samples")
 @continuation_options(BlameOptions, document="the four answers and the evidence")
 @all_projects("--all")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.prompts import agree_to_overwrite
@@ -18,7 +18,7 @@ from agenteval_tui.extensions.share.page import ShareOptions, share, share_name
 
 
 @click.command("share")
-@click.argument("what", metavar="[WHAT]", default="last", shell_complete=completed_values.executions_and_files)
+@click.argument("what", metavar="[WHAT]", default="last", shell_complete=shell_completion.executions_and_files)
 @click.argument("file", metavar="[FILE.html]", default=None, required=False, type=click.Path(path_type=Path))
 @declared(ShareOptions, "max_mb")
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
@@ -32,7 +32,7 @@ from agenteval_tui.runs.fork.request import request_of
 
 
 @click.command("shrink")
-@click.argument("reference", metavar="RUN", shell_complete=completed_values.references)
+@click.argument("reference", metavar="RUN", shell_complete=shell_completion.references)
 @declared(ShrinkOptions, "at")
 @declared(ShrinkOptions, "criterion")
 @declared(ShrinkOptions, "rate")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import click
 
-from agenteval_tui.cli import completed_values
+from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.declared_options import declared
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, json_option, pass_invocation
 from agenteval_tui.extensions.suggest.document import suggested_document
@@ -17,12 +17,12 @@ from agenteval_tui.history.references import References
 
 
 @click.command("suggest")
-@click.argument("reference", metavar="[TEST[/CRITERION]]", default="", shell_complete=completed_values.references)
+@click.argument("reference", metavar="[TEST[/CRITERION]]", default="", shell_complete=shell_completion.references)
 @click.option(
     "--execution",
     metavar="REF",
     help="Use the runs of this execution (an id, or `last`) instead of a test's.",
-    shell_complete=completed_values.executions,
+    shell_complete=shell_completion.executions,
 )
 @declared(SuggestOptions, "from_judge")
 @click.option("--good", multiple=True, metavar="RUN", help="Count this run as good, without storing a label.")
