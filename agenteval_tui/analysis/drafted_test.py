@@ -55,7 +55,7 @@ class GoodRuns(Struct, frozen=True):
         return questions_of(self.transcripts[0])[0]
 
 
-class MadeTest(Struct, frozen=True):
+class DraftedTest(Struct, frozen=True):
     """A test (with the keys of a suite) for the suite at `path`. `suite` is the suite with the new test, or None if the
     test was not written. `agentless`: the suite doesn't say which agent the test asks."""
 
@@ -176,7 +176,7 @@ def make_test(
     agents: Mapping[str, AgentConfig] | None = None,
     new_agents: Mapping[str, Mapping[str, Any]] | None = None,
     write: bool = True,
-) -> MadeTest:
+) -> DraftedTest:
     """Write a test made of these runs behind the last one of a suite (None: theirs, or `NEW_SUITE`), which is made
     where it is not there.
 
@@ -192,7 +192,7 @@ def make_test(
         asks = agent or next(iter(own), "") or (runs.agent if runs.agent in mine else "")
         title = path.name.removesuffix(".suite.yaml")
         written = write_suite(path, title, asks, own, test) if write else None
-        return MadeTest(test, path, written, agentless=not asks)
+        return DraftedTest(test, path, written, agentless=not asks)
     loaded = _suite_at(path)
     assert loaded.suite is not None
     _check_agent(agent, {*mine, *loaded.suite.agents})
@@ -203,7 +203,7 @@ def make_test(
         # Criteria last, as in a suite that people write.
         test = {**test, "agent": asks, "criteria": test.pop("criteria")}
     agentless = not asks and not loaded.suite.agent
-    return MadeTest(test, path, add_test(loaded, test) if write else None, agentless=agentless)
+    return DraftedTest(test, path, add_test(loaded, test) if write else None, agentless=agentless)
 
 
 def check_place(path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from agenteval_tui.api.changes import Change, check_change
 from agenteval_tui.api.comparison import Comparison, compare
-from agenteval_tui.api.drafted_tests import MadeTest, make_test
+from agenteval_tui.api.drafted_tests import DraftedTest, make_test
 from agenteval_tui.api.forks import Forks, fork
 from agenteval_tui.api.grading import Grade, grade
 from agenteval_tui.api.history import History, import_runs, why
@@ -24,11 +24,11 @@ __all__ = [
     "Change",
     "Comparison",
     "Criterion",
+    "DraftedTest",
     "Execution",
     "Forks",
     "Grade",
     "History",
-    "MadeTest",
     "Run",
     "Suite",
     "check_change",

@@ -16,37 +16,37 @@ from agenteval_tui.history.references import References
 from agenteval_tui.history.store import Store
 from agenteval_tui.suites.agents_file import load_agents
 from agenteval_tui.suites.projects import projects_open
-from agenteval_tui.views.drafted_test import made_test_view
+from agenteval_tui.views.drafted_test import drafted_test_view
 from agenteval_tui.views.model import View
 
 
-class MadeTest(Shown, Struct, frozen=True, eq=False):
+class DraftedTest(Shown, Struct, frozen=True, eq=False):
     """A test that was made of runs."""
 
-    made: analysis.MadeTest
+    draft: analysis.DraftedTest
     runs: analysis.GoodRuns
 
     @property
     def id(self) -> str:
         """The test's id."""
-        return self.made.id
+        return self.draft.id
 
     @property
     def path(self) -> Path:
         """The suite's file."""
-        return self.made.path
+        return self.draft.path
 
     @property
     def test(self) -> Mapping[str, Any]:
         """The test, with the keys of a suite file."""
-        return self.made.test
+        return self.draft.test
 
     def __repr__(self) -> str:
-        return f"<MadeTest {self.id} in {self.path}>"
+        return f"<DraftedTest {self.id} in {self.path}>"
 
     def view(self) -> View:
         """As `agenteval make-test` prints it."""
-        return made_test_view(self.made, self.runs)
+        return drafted_test_view(self.draft, self.runs)
 
 
 def make_test(
@@ -58,7 +58,7 @@ def make_test(
     agent: str = "",
     dry_run: bool = False,
     db: File | None = None,
-) -> MadeTest:
+) -> DraftedTest:
     """Make a test of a run that went well, or of several that were asked the same: it asks what they were asked, and
     its criteria are what all share.
 
@@ -77,7 +77,7 @@ def make_test(
         )
     user_agents = load_agents(directories.config_dir())
     path = None if suite is None else Path(suite)
-    made_test = analysis.make_test(
+    drafted_test = analysis.make_test(
         good, path, test_id=id, name=name, agent=agent, agents=user_agents, write=not dry_run
     )
-    return MadeTest(made_test, good)
+    return DraftedTest(drafted_test, good)

@@ -13,6 +13,9 @@ from agenteval_tui.api import (
     Criterion as Criterion,
 )
 from agenteval_tui.api import (
+    DraftedTest as DraftedTest,
+)
+from agenteval_tui.api import (
     Execution as Execution,
 )
 from agenteval_tui.api import (
@@ -23,9 +26,6 @@ from agenteval_tui.api import (
 )
 from agenteval_tui.api import (
     History as History,
-)
-from agenteval_tui.api import (
-    MadeTest as MadeTest,
 )
 from agenteval_tui.api import (
     Run as Run,

@@ -316,8 +316,8 @@ def _write_test(path: Path | None, program: Program, recording: Recording) -> tu
     where nothing was asked."""
     if not recording.prompt:
         raise AgentevalError("no test was made: the program asked no model", fix=NOTHING_SEEN.what)
-    made_test = make_test(GoodRuns((recording.transcript,)), path, new_agents={"program": agent_config(program)})
-    return made_test.path, made_test.id
+    drafted_test = make_test(GoodRuns((recording.transcript,)), path, new_agents={"program": agent_config(program)})
+    return drafted_test.path, drafted_test.id
 
 
 def _report(

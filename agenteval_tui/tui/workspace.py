@@ -315,9 +315,9 @@ class Workspace:
         `test_id` "": one made from the name.
         """
         user_agents = load_agents(directories.config_dir())
-        made_test = make_test(runs, path, test_id=test_id, name=name, agents=user_agents)
-        assert made_test.suite is not None
-        return self._written(made_test.suite), made_test.id
+        drafted_test = make_test(runs, path, test_id=test_id, name=name, agents=user_agents)
+        assert drafted_test.suite is not None
+        return self._written(drafted_test.suite), drafted_test.id
 
     def _written(self, loaded: LoadedSuite) -> LoadedSuite:
         self._opened.note_own_write(loaded.path)

@@ -10,9 +10,9 @@ from agenteval_tui.analysis.drafted_test import make_test, stored_runs
 from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.core import directories
-from agenteval_tui.formats.documents.made_test import made_test_document
+from agenteval_tui.formats.documents.drafted_test import drafted_test_document
 from agenteval_tui.suites.agents_file import load_agents
-from agenteval_tui.views.drafted_test import made_test_view
+from agenteval_tui.views.drafted_test import drafted_test_view
 
 
 @click.command("make-test", short_help="Make a test from a run or a trace, with suggested criteria.")
@@ -59,9 +59,9 @@ def command(
         find = invocation.references(store)
         runs = stored_runs(store, [find.run(reference) for reference in references])
     user_agents = load_agents(directories.config_dir())
-    made_test = make_test(runs, path, test_id=test_id, name=name, agent=agent, agents=user_agents, write=not dry_run)
+    drafted_test = make_test(runs, path, test_id=test_id, name=name, agent=agent, agents=user_agents, write=not dry_run)
     if as_json:
-        invocation.out.json(made_test_document(made_test, runs))
+        invocation.out.json(drafted_test_document(drafted_test, runs))
     else:
-        invocation.out.view(made_test_view(made_test, runs))
+        invocation.out.view(drafted_test_view(drafted_test, runs))
     return 0

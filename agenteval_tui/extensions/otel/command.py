@@ -139,12 +139,13 @@ def _save_tests(invocation: Invocation, store: Store, execution: str, path: Path
         invocation.note("no run was successful, so no test was made")
     for rows in by_test.values():
         try:
-            made_test = make_test(stored_runs(store, rows), path, agents=user_agents)
+            drafted_test = make_test(stored_runs(store, rows), path, agents=user_agents)
         except AgentevalError as error:
             invocation.note(f"no test was made from {one_line(rows[0].test_name, 60)}: {error.what}")
             continue
         invocation.err.line(
-            f"saved as test {made_test.id} of {one_line(str(made_test.path), 300)}, from {count(len(rows), 'run')}"
+            f"saved as test {drafted_test.id} of {one_line(str(drafted_test.path), 300)}, "
+            f"from {count(len(rows), 'run')}"
         )
 
 

@@ -26,6 +26,7 @@ from agenteval_tui.formats.documents.db import (
     HistoryViews,
 )
 from agenteval_tui.formats.documents.difference import Difference
+from agenteval_tui.formats.documents.drafted_test import DraftedTestDocument
 from agenteval_tui.formats.documents.flaky import FlakyTests
 from agenteval_tui.formats.documents.fork import RunForks
 from agenteval_tui.formats.documents.found_agents import FoundAgentsDocument
@@ -44,7 +45,6 @@ from agenteval_tui.formats.documents.listings import (
     Review,
     TrustedRepositories,
 )
-from agenteval_tui.formats.documents.made_test import MadeTestDocument
 from agenteval_tui.formats.documents.model_request import RunRequests
 from agenteval_tui.formats.documents.notification import ExecutionEnded
 from agenteval_tui.formats.documents.programs import PROGRAM_EVENT
@@ -97,7 +97,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "quarantine": ("what `agenteval quarantine --json` prints", Quarantines),
     "causes": ("what `agenteval causes --json` prints", FailureCauses),
     "triage": ("what `agenteval triage --json` prints", Triage),
-    "make-test": ("what `agenteval make-test --json` prints", MadeTestDocument),
+    "make-test": ("what `agenteval make-test --json` prints", DraftedTestDocument),
     "review": ("what `agenteval review --json` prints", Review),
     "history": ("what `agenteval history --json` prints", tuple[ListedExecution, ...]),
     "name": ("what `agenteval name --json` prints", ListedExecution),

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from agenteval_tui.analysis.drafted_test import GoodRuns, MadeTest
+from agenteval_tui.analysis.drafted_test import DraftedTest, GoodRuns
 from agenteval_tui.core.document import Document, extended
 
 
-class MadeTestDocument(Document, frozen=True, kw_only=True):
+class DraftedTestDocument(Document, frozen=True, kw_only=True):
     """`agenteval make-test`: a test made of runs."""
 
     version: Literal[1] = 1
@@ -23,14 +23,14 @@ class MadeTestDocument(Document, frozen=True, kw_only=True):
     test: Annotated[dict[str, Any], Meta(description="the test, with the keys of a suite file")]
 
 
-def made_test_document(made_test: MadeTest, runs: GoodRuns) -> MadeTestDocument:
+def drafted_test_document(drafted_test: DraftedTest, runs: GoodRuns) -> DraftedTestDocument:
     """The test, and what it was made of."""
     return extended(
-        MadeTestDocument,
-        made_test,
-        suite=str(made_test.path),
+        DraftedTestDocument,
+        drafted_test,
+        suite=str(drafted_test.path),
         runs=runs.ids,
         failed=runs.failed,
-        agent=made_test.test.get("agent"),
-        test=dict(made_test.test),
+        agent=drafted_test.test.get("agent"),
+        test=dict(drafted_test.test),
     )
