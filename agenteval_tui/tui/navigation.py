@@ -12,7 +12,7 @@ from textual import events
 from textual.app import App
 from textual.screen import ModalScreen
 
-from agenteval_tui.agents.discovery.model import FoundAgent
+from agenteval_tui.agents.discovery.model import AgentCandidate
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError
 from agenteval_tui.grading.criterion_templates import Starter
@@ -286,7 +286,7 @@ class Navigation:
     async def _offer_agents(self) -> None:
         workspace = self._session.workspace
         try:
-            findings = await asyncio.to_thread(workspace.found_agents)
+            findings = await asyncio.to_thread(workspace.agent_candidates)
         except AgentevalError:
             findings = None  # the form says it
         if findings is None or not findings.agents:
@@ -307,7 +307,7 @@ class Navigation:
         choices.append((_FORM, "another agent…", "yours, the bundled one, or one of another suite: a form"))
         self._app.push_screen(sheet("choose", "A suite for which agent?", choices, choices[0][0]), chosen)
 
-    async def _write_suite(self, agent: FoundAgent) -> None:
+    async def _write_suite(self, agent: AgentCandidate) -> None:
         try:
             written = await asyncio.to_thread(self._session.workspace.suite_for, agent)
         except AgentevalError as error:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from agenteval_tui.agents.discovery.first_suite import write_first_suite
-from agenteval_tui.agents.discovery.model import Findings, FoundAgent
+from agenteval_tui.agents.discovery.model import AgentCandidate, Findings
 from agenteval_tui.agents.discovery.search import find_agents
 from agenteval_tui.agents.permission import TrustRequirement
 from agenteval_tui.analysis.causes import group_failures
@@ -363,7 +363,7 @@ class Workspace:
         ]
         return [*own, *beside, (BUNDLED, "shop   bundled: rules, no key, no network")]
 
-    def found_agents(self) -> Findings:
+    def agent_candidates(self) -> Findings:
         """The agents in the folder of a new suite, by reading its files. Raises `AgentevalError`."""
         return find_agents(self.folder_for_new(), seconds=SEARCH_S)
 
@@ -371,7 +371,7 @@ class Workspace:
         """The files of other tools in the folder of a new suite, one for each page of the documentation."""
         return one_for_each_page([self.folder_for_new()])
 
-    def suite_for(self, agent: FoundAgent) -> tuple[str, str]:
+    def suite_for(self, agent: AgentCandidate) -> tuple[str, str]:
         """Write the suite of an agent that was found: the suite's key and its first test's id. Raises
         `AgentevalError`."""
         path, loaded_suite = write_first_suite(agent, self.folder_for_new())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agenteval_tui.agents.discovery.model import Findings, FoundAgent, Sign
+from agenteval_tui.agents.discovery.model import AgentCandidate, Findings, Sign
 from agenteval_tui.core.display import one_line
 from agenteval_tui.core.numbers import count
 
@@ -21,7 +21,7 @@ _WORDS = {
 }
 
 
-def what_it_is(agent: FoundAgent) -> str:
+def what_it_is(agent: AgentCandidate) -> str:
     """Its framework and what was seen: "LangGraph, named in langgraph.json"."""
     named = f"named in {one_line(agent.file.rpartition('/')[2], 40)}"
     words = ", ".join(filter(None, (one_line(agent.framework, 40), _WORDS.get(agent.sign, named))))
@@ -32,7 +32,7 @@ def what_it_is(agent: FoundAgent) -> str:
     return words
 
 
-def seen(agent: FoundAgent) -> str:
+def seen(agent: AgentCandidate) -> str:
     """Where, and the expression there: the file and line, then "graph = builder.compile(…)"."""
     return f"{one_line(agent.place, 80)}  {one_line(agent.source, 60)}"
 

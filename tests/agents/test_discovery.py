@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from found_agents import agents_of, assert_object_is_found, only, project
+from agent_candidates import agents_of, assert_object_is_found, only, project
 from programs import executable
 
 from agenteval_tui.agents.discovery.first_suite import write_first_suite

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from found_agents import agents_of, only
+from agent_candidates import agents_of, only
 from scripted import ScriptedServer, stream_of
 
 from agenteval_tui.agents.discovery.model import Sign

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from found_agents import agents_of, only
+from agent_candidates import agents_of, only
 
 from agenteval_tui.agents.discovery.model import Sign
 

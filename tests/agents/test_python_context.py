@@ -20,8 +20,8 @@ class Own(TypedDict):
 
 
 def test_a_typed_dict_of_typing_extensions() -> None:
-    assert python_context.made(Own, {"_how": {}}, "m:x", "context") is None
-    assert python_context.made(Own, {"_how": {"context": {"tone": "kind"}}}, "m:x", "context") == {"tone": "kind"}
+    assert python_context.create(Own, {"_how": {}}, "m:x", "context") is None
+    assert python_context.create(Own, {"_how": {"context": {"tone": "kind"}}}, "m:x", "context") == {"tone": "kind"}
 
 
 @dataclasses.dataclass
@@ -39,7 +39,7 @@ class Plain:
 
 
 def made(kind: Any, how: dict[str, Any]) -> Any:
-    return python_context.made(kind, {"_how": how}, "m:x", "deps")
+    return python_context.create(kind, {"_how": how}, "m:x", "deps")
 
 
 @pytest.mark.parametrize(

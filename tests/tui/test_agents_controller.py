@@ -44,7 +44,7 @@ def controller(session: Session) -> AgentsController:
 
 
 def named(controller: AgentsController, name: str) -> Configured:
-    return next(one for one in controller.found_agents.agents if one.name == name)
+    return next(one for one in controller.agent_candidates.agents if one.name == name)
 
 
 def shown(lines: list[Line]) -> str:
@@ -92,10 +92,10 @@ async def test_an_agent_is_checked_once_at_a_time(controller: AgentsController, 
     shop = named(controller, "shop")
     permission, room = allowed(controller, session, shop), asyncio.Semaphore(AT_ONCE)
     controller.begin_checks([shop])
-    assert [one.name for one in controller.unchecked(controller.found_agents.agents)] == ["program"]
+    assert [one.name for one in controller.unchecked(controller.agent_candidates.agents)] == ["program"]
     await controller.check(shop, room, permission)
     assert controller.agents_heading()[1].endswith("1 checked · 1 healthy")
-    assert len(controller.unchecked(controller.found_agents.agents)) == 2
+    assert len(controller.unchecked(controller.agent_candidates.agents)) == 2
     controller.begin_checks([shop])
     full = asyncio.Semaphore(0)
     waiting = asyncio.create_task(controller.check(shop, full, permission))

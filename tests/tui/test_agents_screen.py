@@ -186,7 +186,7 @@ async def test_what_can_not_be_read_hides_no_other_suite_and_is_said(
         assert "this file is not UTF-8" in shown.replace("this file is not UTF-8: the byte", "")
         screen = app.screen
         assert isinstance(screen, AgentsScreen)
-        assert [one.keys for one in screen.controller.found_agents.about.values() if one.keys] == [
+        assert [one.keys for one in screen.controller.agent_candidates.about.values() if one.keys] == [
             (("SHOP_KEY", True),)
         ]
 

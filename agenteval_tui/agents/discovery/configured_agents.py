@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import structs
 
 from agenteval_tui.agents.discovery.frameworks import finders
-from agenteval_tui.agents.discovery.model import ConsoleScript, FoundAgent, Sign, agent_name
+from agenteval_tui.agents.discovery.model import AgentCandidate, ConsoleScript, Sign, agent_name
 from agenteval_tui.agents.discovery.node_objects import graph_of
 from agenteval_tui.agents.discovery.node_programs import SOURCES
 from agenteval_tui.agents.discovery.project_files import ProjectFiles
@@ -135,7 +135,7 @@ def _place_of_script(data: bytes, command: str, target: str) -> tuple[int, str]:
     return 1, f"{command} = {target}"
 
 
-def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
+def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[AgentCandidate]:
     """`[tool.agenteval.agents.NAME]`, with the keys of `agents:` in a suite; or `agent = "module:name"`. The workflows
     of `[tool.llamaagents.workflows]`, which was `[tool.llamadeploy.workflows]`."""
     data = files.text(path) or b""
@@ -165,7 +165,7 @@ def of_pyproject(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
         if not isinstance(config, dict) or not isinstance(config.get("kind"), str):
             continue
         code = _code(files, folder, str(config.get("callable", "")), python)
-        yield FoundAgent(
+        yield AgentCandidate(
             sign=Sign.DECLARED,
             name=agent_name(name or "agent", path, files.root),
             framework=code.framework if code is not None else "",
@@ -187,7 +187,7 @@ def _code(
     python: PythonAgents,
     sign: Sign = Sign.DECLARED,
     called: str = "",
-) -> FoundAgent | None:
+) -> AgentCandidate | None:
     module, _, name = target.rpartition(":")
     path = _file(files, folder, module)
     return python.target(path, name, sign, called) if path else None
@@ -212,7 +212,7 @@ def _members(files: ProjectFiles, folder: str) -> Iterator[str]:
         yield from (f"{within}/", f"{within}/src/")
 
 
-def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[FoundAgent]:
+def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterator[AgentCandidate]:
     """The graphs that langgraph.json names: "./src/agent/graph.py:graph"."""
     data = files.text(path) or b""
     graphs = (json_object(data) or {}).get("graphs")
@@ -251,7 +251,7 @@ def of_langgraph(files: ProjectFiles, path: str, python: PythonAgents) -> Iterat
             )
 
 
-def of_env(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
+def of_env(files: ProjectFiles, path: str) -> Iterator[AgentCandidate]:
     """A `.env` that names a server which speaks Chat Completions, and its model. No value of a key is read."""
     address = model = ""
     line = 1
@@ -264,7 +264,7 @@ def of_env(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
         yield _server(files, path, line, address, model, address)
 
 
-def of_compose(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
+def of_compose(files: ProjectFiles, path: str) -> Iterator[AgentCandidate]:
     """A model server among the services of Docker Compose."""
     for number, text in enumerate((files.text(path) or b"").decode("utf-8", "replace").splitlines(), 1):
         for image, port in _IMAGES.items():
@@ -272,13 +272,13 @@ def of_compose(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
                 yield _server(files, path, number, f"http://127.0.0.1:{port}/v1", "", text.strip())
 
 
-def _server(files: ProjectFiles, path: str, line: int, address: str, model: str, source: str) -> FoundAgent:
+def _server(files: ProjectFiles, path: str, line: int, address: str, model: str, source: str) -> AgentCandidate:
     folder = path.rpartition("/")[0]
     config = {"kind": "openai", "base_url": address, "model": model or "${MODEL:-llama3.1}"}
     # A server of this machine wants no key.
     if not re.match(r"https?://(127\.0\.0\.1|localhost|\[::1\])", address):
         config["api_key_env"] = "OPENAI_API_KEY"
-    return FoundAgent(
+    return AgentCandidate(
         sign=Sign.SERVER,
         name=agent_name(model or "model", path, files.root),
         framework="",

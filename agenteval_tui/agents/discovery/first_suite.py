@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.discovery.model import FoundAgent, FoundTool, Sign
+from agenteval_tui.agents.discovery.model import AgentCandidate, FoundTool, Sign
 from agenteval_tui.core.phrasing import cut
 from agenteval_tui.suites.load import LoadedSuite
 from agenteval_tui.suites.new_suite import file_for, write_text
@@ -20,12 +20,12 @@ from agenteval_tui.suites.slugs import slug
 _TIMEOUT_S = 120
 
 
-def suite_path(agent: FoundAgent, root: Path) -> Path:
+def suite_path(agent: AgentCandidate, root: Path) -> Path:
     """Where its suite is written: in the folder of its project."""
     return root / agent.folder / file_for(agent.name)
 
 
-def write_first_suite(agent: FoundAgent, root: Path) -> tuple[Path, LoadedSuite]:
+def write_first_suite(agent: AgentCandidate, root: Path) -> tuple[Path, LoadedSuite]:
     """Write the suite of an agent that was found in `root`: (its file, the suite as it then is). Nothing is ever
     overwritten. Raises `AgentevalError`."""
     target = suite_path(agent, root)
@@ -295,7 +295,7 @@ class FirstTest(Struct):
     names_tool: bool = False
 
 
-def first_tests(agent: FoundAgent) -> list[FirstTest]:
+def first_tests(agent: AgentCandidate) -> list[FirstTest]:
     """Two tests."""
     # What code gives its own function can be one word.
     asked = agent.prompts[:1] if agent.sign in (Sign.METHOD, Sign.FUNCTION) else ()
@@ -323,7 +323,7 @@ def first_tests(agent: FoundAgent) -> list[FirstTest]:
     return _with_own_ids(tests)
 
 
-def _takes_parts(agent: FoundAgent) -> bool:
+def _takes_parts(agent: AgentCandidate) -> bool:
     """Whether the prompt is one of several parameters, so that any other text than the project's own makes no sense."""
     return agent.sign in (Sign.METHOD, Sign.FUNCTION) and "input" in agent.config and bool(agent.prompts)
 
@@ -356,7 +356,7 @@ def _uses(tool: FoundTool) -> FirstTest:
     return test
 
 
-def _about_itself(agent: FoundAgent, asks_itself: bool) -> dict[str, Any]:
+def _about_itself(agent: AgentCandidate, asks_itself: bool) -> dict[str, Any]:
     """What it says that it is for, in the words of its instructions."""
     words = _words([agent.instructions, *(tool.description for tool in agent.tools)])
     criteria = []
@@ -372,7 +372,7 @@ def _about_itself(agent: FoundAgent, asks_itself: bool) -> dict[str, Any]:
     return {"id": slug(name), "name": name, "prompt": _literally(prompt), "criteria": criteria}
 
 
-def _brief(agent: FoundAgent) -> dict[str, Any]:
+def _brief(agent: AgentCandidate) -> dict[str, Any]:
     criteria = [
         _criterion("Answers", "TextResponse", {"type": "Length", "min_words": 1, "max_words": 60}),
     ]
@@ -434,6 +434,6 @@ def _with_own_ids(tests: list[FirstTest]) -> list[FirstTest]:
     return tests
 
 
-def is_own_question(agent: FoundAgent) -> bool:
+def is_own_question(agent: AgentCandidate) -> bool:
     """Whether it is a program that may ask its model something of its own: it is not seen where it takes a question."""
     return agent.sign in (Sign.PROGRAM, Sign.SCRIPT) and agent.config.get("input") in ("text", "line")

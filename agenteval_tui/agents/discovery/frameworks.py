@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.discovery.model import FoundAgent, FoundApp, FoundTool, Sign
+from agenteval_tui.agents.discovery.model import AgentCandidate, FoundApp, FoundTool, Sign
 from agenteval_tui.agents.discovery.project_files import ProjectFiles
 from agenteval_tui.agents.discovery.python_module import Function, Module, Modules, annotation_of, bindings, code_of
 from agenteval_tui.agents.process.python_frameworks import Framework
@@ -63,7 +63,7 @@ class FrameworkFinder(Struct, frozen=True, kw_only=True):
 
     framework: str
     """Its title, as in its `Framework`."""
-    files: Mapping[str, Callable[[ProjectFiles, str], Iterable[FoundAgent]]] = {}
+    files: Mapping[str, Callable[[ProjectFiles, str], Iterable[AgentCandidate]]] = {}
     """Who reads the files of these names, which nothing else does."""
     tables: Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]] = lambda tools: ()
     """The agents that `[tool]` of pyproject.toml names: the name of each, and the target."""

@@ -71,7 +71,7 @@ class FoundTool(Struct, frozen=True):
     example: str = ""
 
 
-class FoundAgent(Struct, frozen=True, kw_only=True):
+class AgentCandidate(Struct, frozen=True, kw_only=True):
     """An agent. Paths are relative to the folder that was searched, with `/`."""
 
     sign: Sign
@@ -135,7 +135,7 @@ class SearchExtent(Document, frozen=True, kw_only=True):
 class Findings(SearchExtent, frozen=True, kw_only=True):
     """The agents of a folder, the best first."""
 
-    agents: tuple[FoundAgent, ...] = ()
+    agents: tuple[AgentCandidate, ...] = ()
 
 
 _GENERIC = frozenset(

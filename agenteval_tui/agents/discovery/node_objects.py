@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agenteval_tui.agents.discovery.model import FoundAgent, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.model import AgentCandidate, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.discovery.project_files import ProjectFiles
 from agenteval_tui.agents.process.node_packages import program_of_package
 from agenteval_tui.core.json_values import json_object
@@ -186,7 +186,7 @@ def _first(pattern: re.Pattern[str], text: str) -> str:
     return " ".join(filter(None, match.groups())).strip() if match is not None else ""
 
 
-def objects_of(package: Package, path: str, texts: Mapping[str, str], library: str) -> Iterator[FoundAgent]:
+def objects_of(package: Package, path: str, texts: Mapping[str, str], library: str) -> Iterator[AgentCandidate]:
     """The agents that a source of a package exports. `texts`: all sources that use an AI SDK; `library`: which this one
     makes them with."""
     if library not in _ASKS:
@@ -204,7 +204,7 @@ def objects_of(package: Package, path: str, texts: Mapping[str, str], library: s
         if not name.isidentifier():  # it is not exported, or under a text
             continue
         line = text.count("\n", 0, match.start()) + 1
-        yield FoundAgent(
+        yield AgentCandidate(
             sign=Sign.OBJECT,
             name=agent_name(re.sub(r"_?[aA]gent$|^default$", "", name), path, package.files.root),
             framework=library,
@@ -233,13 +233,13 @@ def _exported(name: str) -> str:
     return f'typeof loaded.{name} === "function" ? await loaded.{name}({{}}) : loaded.{name}'
 
 
-def graph_of(files: ProjectFiles, path: str, name: str, folder: str) -> FoundAgent | None:
+def graph_of(files: ProjectFiles, path: str, name: str, folder: str) -> AgentCandidate | None:
     """The graph of LangGraph that a source exports under `name`."""
     data = files.text(path)
     if data is None:
         return None
     package = package_of(files, f"{folder}/package.json".lstrip("/")) or Package(files, f"{folder}/package.json", {})
-    return FoundAgent(
+    return AgentCandidate(
         sign=Sign.CONFIGURED,
         name=name,
         framework="LangGraph",

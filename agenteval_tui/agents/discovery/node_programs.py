@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from agenteval_tui.agents.discovery.arguments import node_words
-from agenteval_tui.agents.discovery.model import FoundAgent, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.model import AgentCandidate, Sign, agent_name, relative
 from agenteval_tui.agents.discovery.model_servers import WAITS, node_client, node_request
 from agenteval_tui.agents.discovery.node_objects import Package, objects_of, told_in
 
@@ -192,7 +192,7 @@ class _Sources:
         return next(filter(self._paths.__contains__, places), "")
 
 
-def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
+def programs_of(package: Package, paths: Sequence[str]) -> Iterator[AgentCandidate]:
     """The programs, routes and exported agents of a package; `paths` are those of its sources."""
     scripts: dict[str, PackageScript] = {}
     for name, line in package.scripts.items():
@@ -200,7 +200,7 @@ def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
         if script is not None and name.partition(":")[0] not in _NOT_RUN:
             scripts.setdefault(script.file, script)
     sources = _Sources(package, paths)
-    agents: list[FoundAgent] = []
+    agents: list[AgentCandidate] = []
     parts: set[str] = set()
     read = takewhile(lambda source: not package.files.is_late(), map(sources.get, paths))
     texts = {source.path: source.text for source in read if source.library}
@@ -224,7 +224,7 @@ def programs_of(package: Package, paths: Sequence[str]) -> Iterator[FoundAgent]:
 
 def _agent(
     package: Package, source: _Source, asking: list[_Source], script: PackageScript | None, *, asks_line: bool
-) -> FoundAgent | None:
+) -> AgentCandidate | None:
     """The program or the route in a source. `asking`: the sources that use an SDK, among it and its imports.
     `asks_line`: it or an import reads a line."""
     path, text, asks = source.path, source.text, source.asks if source.library else None
@@ -271,7 +271,7 @@ def _agent(
         question = node_words(text, asks_line=reads == "line")
         task: dict[str, Any] = {"command": [*command, *question]} if question else {"command": command, "input": reads}
         config = {"kind": "command", **task, "capture": "model", "answer": "auto"}
-    return FoundAgent(
+    return AgentCandidate(
         sign=sign,
         name=agent_name(own.rpartition("/")[2].partition(".")[0], path, package.files.root),
         framework=source.library or asking[0].library,

@@ -29,7 +29,7 @@ from agenteval_tui.agents.discovery.frameworks import (
     finder_of,
     finders,
 )
-from agenteval_tui.agents.discovery.model import ConsoleScript, FoundAgent, FoundTool, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.model import AgentCandidate, ConsoleScript, FoundTool, Sign, agent_name, relative
 from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
@@ -103,7 +103,7 @@ class PythonAgents:
         starts = ("__main__", "BaseCommand", *(rf"import\s+{name}\b|from\s+{name}\b" for name in self._apps))
         self._starts = re.compile("|".join(starts).encode())
 
-    def of(self, module: Module) -> Iterator[FoundAgent]:
+    def of(self, module: Module) -> Iterator[AgentCandidate]:
         """The agents of a module, in its order."""
         if (app := self._app(module)) is not None:
             yield app
@@ -123,7 +123,7 @@ class PythonAgents:
             if not functions and (at_once or module.is_program() or self._managed(module)):
                 yield from self._own_program(module)
 
-    def asked(self, read: Sequence[Module], paths: Sequence[str], *, functions: bool) -> Iterator[FoundAgent]:
+    def asked(self, read: Sequence[Module], paths: Sequence[str], *, functions: bool) -> Iterator[AgentCandidate]:
         """What the project's own code asks in the files `paths`: methods of classes, and `functions` if wanted, in the
         modules `read`."""
         read = [module for module in read if not self._asks_at_once(module)]
@@ -148,7 +148,7 @@ class PythonAgents:
             prompts = (call.prompt,) if call.prompt else agent.prompts
             yield structs.replace(agent, prompts=prompts, variables=call.variables)
 
-    def target(self, path: str, name: str, sign: Sign, called: str) -> FoundAgent | None:
+    def target(self, path: str, name: str, sign: Sign, called: str) -> AgentCandidate | None:
         """The agent that a configuration names: `path` is a file; None if it isn't there."""
         module = self._modules.get(path)
         if module is None:
@@ -166,7 +166,7 @@ class PythonAgents:
 
     # Objects
 
-    def _objects(self, module: Module) -> Iterator[FoundAgent]:
+    def _objects(self, module: Module) -> Iterator[AgentCandidate]:
         constructions: dict[str, tuple[ast.expr, Construction]] = {}
         for name, value in module.values.items():
             # A second name of an agent is no second agent, unless it is the one that its framework's tools look for.
@@ -231,7 +231,7 @@ class PythonAgents:
         is_part: bool = False,
         config: dict[str, Any] | None = None,
         docstring: str | None = None,
-    ) -> FoundAgent:
+    ) -> AgentCandidate:
         modules, files = self._modules, self._modules.files
         folder = files.project_of(module.path)
         written: dict[str, Any] = {"kind": "python", "callable": f"{relative(module.path, folder)}:{name}"}
@@ -257,7 +257,7 @@ class PythonAgents:
         instructions = instructions or docstring or ""
         if not instructions and isinstance(node, ast.ClassDef | Function):
             instructions = ast.get_docstring(node) or ""
-        return FoundAgent(
+        return AgentCandidate(
             sign=sign,
             name=agent_name(called or own_name or name, module.path, files.root),
             framework=framework,
@@ -318,7 +318,7 @@ class PythonAgents:
 
     # Factories and classes
 
-    def _factories(self, module: Module) -> Iterator[FoundAgent]:
+    def _factories(self, module: Module) -> Iterator[AgentCandidate]:
         called = {
             node.func.id
             for value in module.values.values()
@@ -333,7 +333,7 @@ class PythonAgents:
             if construction is not None:
                 yield self._agent(module, name, function, construction, Sign.FACTORY)
 
-    def _classes(self, module: Module) -> Iterator[FoundAgent]:
+    def _classes(self, module: Module) -> Iterator[AgentCandidate]:
         # An object that the module makes of a class is the agent, and not the class.
         options = {
             value.func.id: (name, value)
@@ -389,7 +389,7 @@ class PythonAgents:
             for module, each in line
         )
 
-    def made_with_settings(self, read: Sequence[Module]) -> Iterator[FoundAgent]:
+    def made_with_settings(self, read: Sequence[Module]) -> Iterator[AgentCandidate]:
         """Classes of the modules `read` that ask a model, and are made with plain values."""
         for module in read:
             library = self._sdk(module)
@@ -411,7 +411,7 @@ class PythonAgents:
             if place is not None and isinstance(place[1], ast.ClassDef):
                 yield from self._line(place[0], place[1], depth + 1)
 
-    def subclasses(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[FoundAgent]:
+    def subclasses(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[AgentCandidate]:
         """The agents in the files `paths` whose classes are made of one in the modules `read`: they need not import a
         framework themselves."""
         bases = {id(cls): cls for module in read for cls in module.classes.values()}
@@ -432,7 +432,7 @@ class PythonAgents:
                 library, config = next(filter(None, libraries)), {"capture": "model"}
                 yield self._agent(module, name, cls, None, Sign.FACTORY, framework=library, config=config)
 
-    def constructed(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[FoundAgent]:
+    def constructed(self, read: Sequence[Module], paths: Sequence[str]) -> Iterator[AgentCandidate]:
         """The agents in the files `paths` that are made by functions of the modules `read`, which need a model or a
         config for it: what calls them need not import a framework itself."""
         makers = {
@@ -478,7 +478,7 @@ class PythonAgents:
         calls = module.calls_in(scope)
         return any(map(_is_question, calls)) or (bool(self._client(module)) and model_servers.sends(calls))
 
-    def _functions(self, module: Module) -> Iterator[FoundAgent]:
+    def _functions(self, module: Module) -> Iterator[AgentCandidate]:
         library = self._sdk(module)
         if not library:
             return
@@ -498,8 +498,8 @@ class PythonAgents:
             yield self._agent(module, name, function, None, Sign.FUNCTION, framework=library, config=config)
 
     def scripts(
-        self, scripts: Mapping[str, ConsoleScript], agents: Sequence[FoundAgent]
-    ) -> Iterator[tuple[FoundAgent, set[str]]]:
+        self, scripts: Mapping[str, ConsoleScript], agents: Sequence[AgentCandidate]
+    ) -> Iterator[tuple[AgentCandidate, set[str]]]:
         """The commands of the project that ask a model, each with the files of the modules that do: `scripts` by the
         file of their function. Where such a module has one of `agents` that is made, that is asked instead."""
         made = {agent.file for agent in agents if agent.sign not in (*PARTS, Sign.ROUTE)}
@@ -520,7 +520,9 @@ class PythonAgents:
                 library = min(filter(None, libraries.values()), key=lambda name: name not in SDK_NAMES.values())
                 yield self._program_of(module, library, arguments, script), asking
 
-    def programs(self, paths: Sequence[str], agents: Sequence[FoundAgent]) -> Iterator[tuple[FoundAgent, set[str]]]:
+    def programs(
+        self, paths: Sequence[str], agents: Sequence[AgentCandidate]
+    ) -> Iterator[tuple[AgentCandidate, set[str]]]:
         """Programs in the files `paths` that ask a model only through other modules of the project, each with the files
         of those. Where such a module has one of `agents` that is made, that is asked instead."""
         made = {agent.file for agent in agents if agent.sign not in PARTS}
@@ -594,7 +596,7 @@ class PythonAgents:
             yield from parts
             importers = parts
 
-    def _app(self, module: Module, library: str = "") -> FoundAgent | None:
+    def _app(self, module: Module, library: str = "") -> AgentCandidate | None:
         """The app in a module that asks a model or makes an agent; None where it is none, or can't be asked."""
         package = next((name for name in map(_top, module.imports.values()) if name in self._apps), None)
         if package is None:
@@ -609,7 +611,7 @@ class PythonAgents:
         instructions = (
             module_description.instructions_of(self._modules, module, construction.call) if construction else ""
         )
-        return FoundAgent(
+        return AgentCandidate(
             sign=Sign.APP,
             name=agent_name("app", module.path, files.root),
             framework=app.framework,
@@ -627,7 +629,7 @@ class PythonAgents:
         """The first agent that is made anywhere in a module."""
         return next(filter(None, (self._frameworks.makes(module, call) for call in module.calls)), None)
 
-    def _own_program(self, module: Module) -> Iterator[FoundAgent]:
+    def _own_program(self, module: Module) -> Iterator[AgentCandidate]:
         library = self._sdk(module)
         if (
             library
@@ -641,12 +643,12 @@ class PythonAgents:
         readme = files.text(f"{files.project_of(module.path)}/README.md".lstrip("/")) or b""
         return readme.decode("utf-8", "replace")
 
-    def _program(self, module: Module, library: str) -> FoundAgent:
+    def _program(self, module: Module, library: str) -> AgentCandidate:
         return self._program_of(module, library, python_arguments(module, self._readme(module)))
 
     def _program_of(
         self, module: Module, library: str, arguments: Arguments, script: ConsoleScript | None = None
-    ) -> FoundAgent:
+    ) -> AgentCandidate:
         files = self._modules.files
         folder = files.project_of(module.path)
         own = relative(module.path, folder)
@@ -684,7 +686,7 @@ class PythonAgents:
             source = 'if __name__ == "__main__":' if start is None or is_guard(start) else source_of(start)
             if managed:
                 line, source = module.classes["Command"].lineno, "class Command"
-        return FoundAgent(
+        return AgentCandidate(
             sign=Sign.PROGRAM if script is None else Sign.SCRIPT,
             name=agent_name("main" if script is None else script.name, module.path, files.root),
             framework=library,

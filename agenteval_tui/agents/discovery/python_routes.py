@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from agenteval_tui.agents.discovery.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
-from agenteval_tui.agents.discovery.model import FoundAgent, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.model import AgentCandidate, Sign, agent_name, relative
 from agenteval_tui.agents.discovery.python_agents import python_of
 from agenteval_tui.agents.discovery.python_module import (
     Function,
@@ -29,7 +29,7 @@ _MOST_INCLUDED = 6  # routers in routers
 _DEFAULT_PORT = {"FastAPI": 8000, "Flask": 5000, "Quart": 5000}
 
 
-def routes_of(modules: Modules, module: Module) -> Iterator[FoundAgent]:
+def routes_of(modules: Modules, module: Module) -> Iterator[AgentCandidate]:
     """The routes of a module that take a message by POST."""
     for app in _apps(module):
         yield from _routes_on(modules, app, module, app.variable, "", app.functions)
@@ -77,7 +77,7 @@ def _framework(module: Module, value: ast.expr) -> str:
 
 def _routes_on(
     modules: Modules, app: _App, module: Module, owner: str, prefix: str, functions: Iterable[Function]
-) -> Iterator[FoundAgent]:
+) -> Iterator[AgentCandidate]:
     """The routes on an app or a router with this name in a module."""
     for function in functions:
         for decorator in function.decorator_list:
@@ -88,7 +88,9 @@ def _routes_on(
                     yield agent
 
 
-def _included(modules: Modules, app: _App, module: Module, owner: str, prefix: str, depth: int) -> Iterator[FoundAgent]:
+def _included(
+    modules: Modules, app: _App, module: Module, owner: str, prefix: str, depth: int
+) -> Iterator[AgentCandidate]:
     """The routes on routers that an app or a router includes."""
     for call in module.calls if depth < _MOST_INCLUDED else ():
         func = call.func
@@ -128,7 +130,7 @@ def _route(decorator: ast.expr) -> tuple[str, str] | None:
 
 def _agent(
     modules: Modules, app: _App, module: Module, function: Function, decorator: ast.expr, path: str
-) -> FoundAgent | None:
+) -> AgentCandidate | None:
     body = _body_of_model(modules, module, function) or _body_of_keys(function)
     if body is None:
         return None
@@ -153,7 +155,7 @@ def _agent(
         served = f"{own}:{app.name}" if app.is_made else own
         words = [python, "-m", framework.lower(), "--app", served, "run", "--port", str(port)]
     name = agent_name(path.strip("/").replace("/", "-") or function.name, module.path, files.root)
-    return FoundAgent(
+    return AgentCandidate(
         sign=Sign.ROUTE,
         name=name,
         framework=framework,

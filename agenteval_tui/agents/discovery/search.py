@@ -16,7 +16,7 @@ from agenteval_tui.agents.discovery.configured_agents import (
     scripts_of,
 )
 from agenteval_tui.agents.discovery.frameworks import SDKS, finders, framework_packages
-from agenteval_tui.agents.discovery.model import ConsoleScript, Findings, FoundAgent, Sign
+from agenteval_tui.agents.discovery.model import AgentCandidate, ConsoleScript, Findings, Sign
 from agenteval_tui.agents.discovery.model_servers import may_ask
 from agenteval_tui.agents.discovery.node_objects import Package, package_of
 from agenteval_tui.agents.discovery.node_programs import programs_of
@@ -37,7 +37,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     files = ProjectFiles(root, names=readers, seconds=seconds)
     modules = Modules(files)
     python = PythonAgents(modules)
-    agents: list[FoundAgent] = []
+    agents: list[AgentCandidate] = []
     packages: list[Package] = []
     sources: list[str] = []
     paths: list[str] = []
@@ -128,7 +128,7 @@ def find_agents(root: Path, *, seconds: float = MOST_SECONDS) -> Findings:
     )
 
 
-def _with_parts(agents: list[FoundAgent], modules: Modules) -> list[FoundAgent]:
+def _with_parts(agents: list[AgentCandidate], modules: Modules) -> list[AgentCandidate]:
     """The agents; those that a method asks together are parts of it."""
     parts: set[str] = set()
     for agent in agents:
@@ -144,9 +144,9 @@ def _is_in(path: str, folder: str) -> bool:
     return not folder or path.startswith(folder + "/")
 
 
-def _once(agents: list[FoundAgent]) -> list[FoundAgent]:
+def _once(agents: list[AgentCandidate]) -> list[AgentCandidate]:
     """Each once: what is declared wins over the same object that was seen."""
-    kept: dict[tuple[str, str], FoundAgent] = {}
+    kept: dict[tuple[str, str], AgentCandidate] = {}
     for agent in sorted(agents, key=lambda agent: _ORDER.index(agent.sign)):
         # What a file says whole is itself, whoever makes an agent of it.
         is_file = agent.sign is Sign.ROOT and not agent.file.endswith(".py")
@@ -165,7 +165,7 @@ def _in_module(target: str) -> str:
     return f"{file.removeprefix('src/').removesuffix('/__init__').replace('/', '.')}:{name}"
 
 
-def _rank(agent: FoundAgent) -> tuple[int, int, int, int, int, str, int]:
+def _rank(agent: AgentCandidate) -> tuple[int, int, int, int, int, str, int]:
     depth = agent.file.count("/")
     # What takes messages is more likely to be what a person talks to than a graph with another state, an index say.
     order = _ORDER.index(agent.sign), int("input" in agent.config)
@@ -173,13 +173,13 @@ def _rank(agent: FoundAgent) -> tuple[int, int, int, int, int, str, int]:
     return (int(agent.is_part), int(needs), *order, depth, agent.file, agent.line)
 
 
-def _named_apart(agents: list[FoundAgent]) -> list[FoundAgent]:
+def _named_apart(agents: list[AgentCandidate]) -> list[AgentCandidate]:
     """Their names, each once: of equal ones those of other folders say which, and what is equal still gets a number."""
     folders: dict[str, set[str]] = {}
     for agent in agents:
         folders.setdefault(agent.name, set()).add(agent.folder)
     names: dict[str, int] = {}
-    apart: list[FoundAgent] = []
+    apart: list[AgentCandidate] = []
     for agent in agents:
         name = agent.name
         if len(folders[name]) > 1:

@@ -128,7 +128,7 @@ def declared(function: Any, name: str) -> object:
     return signature._without_none(hints.get(name))
 
 
-def made(kind: Any, request: Request, target: str, what: str) -> object:
+def create(kind: Any, request: Request, target: str, what: str) -> object:
     """The context of this run; None where neither the agent nor the options have one. `kind` is the type that the
     agent declares. Raises WrongTarget where its fields can't be."""
     value, ready = of(request)

@@ -98,7 +98,7 @@ def asked(function: Any, request: Request, how: dict[str, Any], target: str) -> 
     parameter declares."""
     if how.get("context_option") and takes_context(function):
         kind = contexts.declared(function, "context")
-        request = dict(request, context=contexts.made(kind, dict(request, _how=how), target, "context"))
+        request = dict(request, context=contexts.create(kind, dict(request, _how=how), target, "context"))
     own_input = how.get("input")
     if own_input is None:
         return answers.call(function, request)
@@ -269,7 +269,7 @@ async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[
         prompt, earlier = pieces.prompt_of(request, target), pieces.before(request)
     history = _pydantic_history(earlier) or None
     own = _system_prompts(agent, history)
-    deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
+    deps = contexts.create(getattr(agent, "deps_type", None), request, target, "deps")
     more = own if deps is None else dict(own, deps=deps)
     if hasattr(agent, "run_stream_events"):
         began = False
@@ -290,7 +290,7 @@ async def _pydantic(agent: Any, request: Request, target: str) -> AsyncIterator[
                 raise
             yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
             # Once more: the stream that was refused may have changed what was made for it.
-            deps = contexts.made(getattr(agent, "deps_type", None), request, target, "deps")
+            deps = contexts.create(getattr(agent, "deps_type", None), request, target, "deps")
             more = own if deps is None else dict(own, deps=deps)
     # Node by node: what was done is known whatever ends it.
     async with agent.iter(prompt, message_history=history, **more) as running:
@@ -369,7 +369,7 @@ async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIter
         for server in _closed_servers(agent):
             await opened.enter_async_context(server)
         try:
-            context = contexts.made(kind, request, target, "context")
+            context = contexts.create(kind, request, target, "context")
             running = runner.run_streamed(agent, items, context=context)
             async for event in running.stream_events():
                 # The event of the first agent comes before the model is asked.
@@ -381,7 +381,7 @@ async def _openai_agents(agent: Any, request: Request, target: str) -> AsyncIter
             if began or not pieces.refuses_to_stream(error):
                 raise
         yield _not_streamed(pieces.type_of(getattr(agent, "model", None)))
-        yield await runner.run(agent, items, context=contexts.made(kind, request, target, "context"))
+        yield await runner.run(agent, items, context=contexts.create(kind, request, target, "context"))
 
 
 def _closed_servers(agent: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from agenteval_tui.agents.discovery.first_suite import write_first_suite
-from agenteval_tui.agents.discovery.model import Findings, FoundAgent
+from agenteval_tui.agents.discovery.model import AgentCandidate, Findings
 from agenteval_tui.agents.discovery.search import find_agents
 from agenteval_tui.cli.invocation import Invocation, common_options, pass_invocation
 from agenteval_tui.cli.output import Output, json_text
@@ -24,7 +24,7 @@ from agenteval_tui.core.display import one_line
 from agenteval_tui.core.errors import AgentevalError, InfrastructureError
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed
-from agenteval_tui.formats.documents.found_agents import found_agents_document
+from agenteval_tui.formats.documents.agent_candidates import agent_candidates_document
 from agenteval_tui.formats.documents.registry import schema
 from agenteval_tui.views.agent_candidates import seen, unread, what_it_is
 
@@ -307,7 +307,7 @@ def command(
         _list(invocation, findings, folder, as_json)
         return 0
     agent = _choose(invocation, findings, folder, chosen) if kind is None else None
-    if isinstance(agent, FoundAgent):
+    if isinstance(agent, AgentCandidate):
         return _write_suite_of(invocation, agent, folder, coding_agents=coding_agents)
     return _write_sample(invocation, folder, kind or agent or "demo", coding_agents=coding_agents)
 
@@ -315,7 +315,7 @@ def command(
 def _list(invocation: Invocation, findings: Findings, folder: Path, as_json: bool) -> None:
     out = invocation.out
     if as_json:
-        out.json(found_agents_document(findings, folder))
+        out.json(agent_candidates_document(findings, folder))
         return
     _print(out, findings, len(findings.agents))
     if not findings.agents:
@@ -333,14 +333,16 @@ def _print(out: Output, findings: Findings, most: int) -> None:
         out.line((words, "warn"))
 
 
-def _choose(invocation: Invocation, findings: Findings, folder: Path, chosen: str | None) -> FoundAgent | str | None:
+def _choose(
+    invocation: Invocation, findings: Findings, folder: Path, chosen: str | None
+) -> AgentCandidate | str | None:
     """The agent to write a suite for; a kind: a sample of that; None: the first sample. Raises `AgentevalError`."""
     if chosen is not None:
         return _named(findings, folder, chosen)
     return _ask(invocation, findings, folder) if can_ask(invocation) else _only(findings, folder)
 
 
-def _only(findings: Findings, folder: Path) -> FoundAgent | None:
+def _only(findings: Findings, folder: Path) -> AgentCandidate | None:
     """The agent of this folder, where the user can't be asked. Raises `AgentevalError` if there are several."""
     agents = findings.agents
     whole = [agent for agent in agents if not agent.is_part]
@@ -355,7 +357,7 @@ def _only(findings: Findings, folder: Path) -> FoundAgent | None:
     return next(iter(whole or agents), None)
 
 
-def _ask(invocation: Invocation, findings: Findings, folder: Path) -> FoundAgent | str | None:
+def _ask(invocation: Invocation, findings: Findings, folder: Path) -> AgentCandidate | str | None:
     """What the user at the terminal chooses; asked again until it is one of those shown."""
     agents, err = findings.agents, invocation.err
     # What was printed on stdout belongs above the question, which is on stderr.
@@ -392,7 +394,7 @@ def _kind(word: str) -> str:
     return word
 
 
-def _named(findings: Findings, folder: Path, chosen: str) -> FoundAgent:
+def _named(findings: Findings, folder: Path, chosen: str) -> AgentCandidate:
     agents = findings.agents
     if chosen.isdecimal() and 1 <= int(chosen) <= len(agents):
         return agents[int(chosen) - 1]
@@ -403,7 +405,7 @@ def _named(findings: Findings, folder: Path, chosen: str) -> FoundAgent:
     raise AgentevalError(f"there is no agent {chosen!r}", where=str(folder), fix=fix)
 
 
-def _write_suite_of(invocation: Invocation, agent: FoundAgent, folder: Path, *, coding_agents: bool) -> int:
+def _write_suite_of(invocation: Invocation, agent: AgentCandidate, folder: Path, *, coding_agents: bool) -> int:
     guide = folder / "AGENTS.md"
     if coding_agents and os.path.lexists(guide):
         raise AgentevalError("AGENTS.md already exists: nothing was written", where=str(folder))

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from agenteval_tui.agents.discovery.frameworks import FrameworkFinder
-from agenteval_tui.agents.discovery.model import FoundAgent, FoundTool, Sign, agent_name
+from agenteval_tui.agents.discovery.model import AgentCandidate, FoundTool, Sign, agent_name
 from agenteval_tui.agents.discovery.project_files import ProjectFiles
 from agenteval_tui.agents.discovery.python_module import Module, Modules, keyword
 
@@ -19,7 +19,7 @@ _FIELD = re.compile(r"\{([A-Za-z_]\w*)\}")
 _DEEPEST = 4
 
 
-def _of_yaml(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
+def _of_yaml(files: ProjectFiles, path: str) -> Iterator[AgentCandidate]:
     """An agent of Google ADK that is written as YAML: ADK's own function makes it."""
     try:
         config = yaml.load((files.text(path) or b"").decode("utf-8"), getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
@@ -32,7 +32,7 @@ def _of_yaml(files: ProjectFiles, path: str) -> Iterator[FoundAgent]:
     # Names of its Python functions begin with the name of its folder.
     outer = inside.rpartition("/")[0].rpartition("/")[0] if "/" in inside else ".."
     tools = [entry.get("name") for entry in _listed(config.get("tools")) if isinstance(entry, dict)]
-    yield FoundAgent(
+    yield AgentCandidate(
         sign=Sign.ROOT,
         name=agent_name(config["name"] or own, path, files.root),
         framework="Google ADK",

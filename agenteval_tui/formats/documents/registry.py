@@ -15,6 +15,7 @@ from agenteval_tui.core import entry_points
 from agenteval_tui.core.did_you_mean import did_you_mean
 from agenteval_tui.core.entry_points import DOCUMENTS, EntryPoint
 from agenteval_tui.core.errors import AgentevalError, Problem
+from agenteval_tui.formats.documents.agent_candidates import AgentCandidatesDocument
 from agenteval_tui.formats.documents.causes import FailureCauses, Triage
 from agenteval_tui.formats.documents.comparison import ComparedSides, CriterionVersions, ListedBaseline
 from agenteval_tui.formats.documents.db import (
@@ -29,7 +30,6 @@ from agenteval_tui.formats.documents.difference import Difference
 from agenteval_tui.formats.documents.drafted_test import DraftedTestDocument
 from agenteval_tui.formats.documents.flaky import FlakyTests
 from agenteval_tui.formats.documents.fork import RunForks
-from agenteval_tui.formats.documents.found_agents import FoundAgentsDocument
 from agenteval_tui.formats.documents.grade import GradedExecution
 from agenteval_tui.formats.documents.judge import JudgeReplies, JudgeReport, RepeatedJudgment
 from agenteval_tui.formats.documents.listings import (
@@ -76,7 +76,7 @@ SCHEMAS: dict[str, tuple[str, Any]] = {
     "run": ("what `agenteval show RUN --json` prints", ShownRun),
     "grade": ("what `agenteval grade --transcript --json` prints", tuple[CriterionDocument, ...]),
     "grade-execution": ("what `agenteval grade --execution --json` prints", GradedExecution),
-    "found-agents": ("what `agenteval init --list --json` prints", FoundAgentsDocument),
+    "found-agents": ("what `agenteval init --list --json` prints", AgentCandidatesDocument),
     "why": ("what `agenteval why --json` prints", Why),
     "fork": ("what `agenteval fork --json` prints", RunForks),
     "requests": ("what `agenteval show RUN --request N --json` prints", RunRequests),

@@ -216,7 +216,7 @@ class CodeCheck:
             # Runs that were cut short tell nothing: the next save makes them again.
             if isinstance(event, Graded) and event.run in by_id and not checking.cancelling():
                 run, playbacks = by_id[event.run]
-                results.made(run, event, playbacks.answered)
+                results.add_run(run, event, playbacks.answered)
                 at_once.run_ended()
 
         # The plan's limit counts what judges cost as well; theirs also asks one after another.
@@ -293,7 +293,7 @@ class _Results:
         """A run needs the model from its beginning."""
         self._add(_change(run, "needs_model", reason=reason, request=1, cost=self._tapes.price(run)))
 
-    def made(self, run: RecordedRun, graded: Graded, answers: int) -> None:
+    def add_run(self, run: RecordedRun, graded: Graded, answers: int) -> None:
         """A run has ended; the recording answered this many of its requests."""
         # In the history by now: `Graded` comes after the run is stored.
         transcript = self._store.transcript(graded.run)

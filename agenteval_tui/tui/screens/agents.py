@@ -23,7 +23,7 @@ from agenteval_tui.transcripts.model import Transcript
 from agenteval_tui.tui.actions import bindings, typing_key
 from agenteval_tui.tui.presenters.trust_lines import TrustQuestion
 from agenteval_tui.tui.screen_registry import sheet
-from agenteval_tui.tui.screens.agents_controller import AT_ONCE, AgentsController, FoundAgents, no_chat, read_agents
+from agenteval_tui.tui.screens.agents_controller import AT_ONCE, AgentCandidates, AgentsController, no_chat, read_agents
 from agenteval_tui.tui.screens.base_screen import FrameScreen
 from agenteval_tui.tui.styled_text import error_state, width_of
 from agenteval_tui.tui.terminal.sheet import if_answered
@@ -119,10 +119,10 @@ class AgentsScreen(FrameScreen):
         view.set_empty(error_state(error, self.query_one("#left").size.width))
         view.set_source(self.controller.fail())
 
-    def _show_agents(self, found_agents: FoundAgents) -> None:
-        if self.controller.rows is not None and found_agents == self.controller.found_agents:
+    def _show_agents(self, agent_candidates: AgentCandidates) -> None:
+        if self.controller.rows is not None and agent_candidates == self.controller.agent_candidates:
             return  # nothing is written to the terminal that is there already
-        self._close(self.controller.take(found_agents))
+        self._close(self.controller.take(agent_candidates))
         self.query_one("#problems", LineBlock).retell()
         self._arrange()
 

@@ -199,7 +199,7 @@ class About(Struct, frozen=True):
     around: tuple[Surrounding, ...] = ()
 
 
-class FoundAgents(Struct, frozen=True):
+class AgentCandidates(Struct, frozen=True):
     """The agents that are configured, what is wrong with their files, and by their keys what is known of each."""
 
     agents: list[Configured]
@@ -207,7 +207,7 @@ class FoundAgents(Struct, frozen=True):
     about: dict[str, About]
 
 
-def read_agents(workspace: Workspace) -> FoundAgents:
+def read_agents(workspace: Workspace) -> AgentCandidates:
     """Read what is configured. Raises `AgentevalError`."""
     agents, problems = workspace.agents()
     about: dict[str, About] = {}
@@ -223,7 +223,7 @@ def read_agents(workspace: Workspace) -> FoundAgents:
                 problems.append(unreadable(Path(file), error))
         keys = tuple(agent.keys(environments[place]))
         about[agent.key] = About(agent.executes(), keys, agent.surroundings())
-    return FoundAgents(agents, problems, about)
+    return AgentCandidates(agents, problems, about)
 
 
 def no_chat() -> list[Line]:
@@ -244,7 +244,7 @@ class AgentsController:
         self.rows: AgentRows | None = None  # None: not read yet
         self.query = ""
         self.shown: Conversation | None = None
-        self.found_agents = FoundAgents([], [], {})
+        self.agent_candidates = AgentCandidates([], [], {})
         self.reports: dict[str, CheckReport | None] = {}  # None: it is being checked
         self._chats: dict[str, Conversation] = {}
         self._asked_at: dict[str, float] = {}
@@ -252,22 +252,22 @@ class AgentsController:
 
     # The agents
 
-    def take(self, found_agents: FoundAgents) -> list[Conversation]:
+    def take(self, agent_candidates: AgentCandidates) -> list[Conversation]:
         """These are the agents now. The conversations with agents that were changed or removed: they are over."""
-        configs = {agent.key: agent.config for agent in found_agents.agents}
+        configs = {agent.key: agent.config for agent in agent_candidates.agents}
         over = []
-        for agent in self.found_agents.agents:
+        for agent in self.agent_candidates.agents:
             if configs.get(agent.key) != agent.config:
                 # Another configuration is another agent: what was found out about the old one does not hold.
                 self.reports.pop(agent.key, None)
                 self._allowed.discard(agent.key)
                 over += self.drop_chat(agent)
-        self.found_agents = found_agents
+        self.agent_candidates = agent_candidates
         return over
 
     def arrange(self) -> AgentRows:
         """The rows of the agents that the filter leaves."""
-        self.rows = AgentRows(self.found_agents.agents, self.reports, self.query)
+        self.rows = AgentRows(self.agent_candidates.agents, self.reports, self.query)
         return self.rows
 
     def fail(self) -> AgentRows:
@@ -285,7 +285,7 @@ class AgentsController:
     def needs_reading(self, agents: Iterable[Configured]) -> bool:
         """Whether files must be read to know if programs of these agents may run."""
         return any(
-            agent.suite and self.found_agents.about.get(agent.key, About(("unknown",))).needs for agent in agents
+            agent.suite and self.agent_candidates.about.get(agent.key, About(("unknown",))).needs for agent in agents
         )
 
     def permission(self, agents: Sequence[Configured], workspace: Workspace) -> Permission | list[TrustQuestion]:
@@ -369,7 +369,7 @@ class AgentsController:
 
     def problem_lines(self, width: int) -> list[Line]:
         """What is wrong with the files that configure agents."""
-        return problem_lines(self.found_agents.problems, width)
+        return problem_lines(self.agent_candidates.problems, width)
 
     def empty(self) -> list[Line]:
         """What is shown instead of rows."""
@@ -387,7 +387,7 @@ class AgentsController:
         """The agent in full, with what its check found."""
         if agent is None:
             return []
-        about = self.found_agents.about.get(agent.key, About())
+        about = self.agent_candidates.about.get(agent.key, About())
         check = key_of("agents.check", keymap)
         lines = agent_lines(
             agent,
@@ -422,7 +422,7 @@ class AgentsController:
         if self.rows is None:
             return "agents", ""
         visible = f"{self.rows.count()} of " if self.query else ""
-        agents = self.found_agents.agents
+        agents = self.agent_candidates.agents
         # Not all reports: the check of an agent may have ended after it was removed.
         reports = [report for agent in agents if (report := self.reports.get(agent.key)) is not None]
         checks = f" · {len(reports)} checked · {sum(report.ok for report in reports)} healthy" if reports else ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from found_agents import assert_object_is_found
+from agent_candidates import assert_object_is_found
 from framework_runs import (
     BAD,
     FIND,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from found_agents import assert_object_is_found
+from agent_candidates import assert_object_is_found
 from framework_models import as_dspy
 from framework_runs import assert_not_continued, played_with_model, unseen_of
 

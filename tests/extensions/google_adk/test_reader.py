@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from found_agents import agents_of, assert_object_is_found
+from agent_candidates import agents_of, assert_object_is_found
 from framework_runs import BAD, FIND, LATER, assert_continued, calls_of, named_apart, played_by, unseen_of
 
 from agenteval_tui.transcripts.model import Note, Usage

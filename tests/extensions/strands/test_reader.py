@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from found_agents import assert_object_is_found
+from agent_candidates import assert_object_is_found
 from framework_runs import BAD, FIND, assert_continued, authors_of, calls_of, played_with_model, unseen_of
 
 from agenteval_tui.transcripts.model import Usage

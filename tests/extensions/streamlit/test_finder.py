@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from agenteval_tui.agents.discovery.model import FoundAgent, Sign
+from agenteval_tui.agents.discovery.model import AgentCandidate, Sign
 from agenteval_tui.agents.discovery.search import find_agents
 
 ASKS = "from openai import OpenAI\nimport streamlit as st\n"
 ANSWERS = "st.write(OpenAI().chat.completions.create(model='m', messages=[]))\n"
 
 
-def agents(folder: Path, text: str, **others: str) -> list[FoundAgent]:
+def agents(folder: Path, text: str, **others: str) -> list[AgentCandidate]:
     (folder / "app.py").write_text(text)
     for name, other in others.items():
         (folder / f"{name}.py").write_text(other)

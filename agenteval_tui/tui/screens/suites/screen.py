@@ -295,7 +295,7 @@ class SuitesScreen(FrameScreen):
             self._list.set_empty(self._empty_lines())
 
         self.ask(
-            lambda: (workspace.found_agents(), workspace.foreign_files()),
+            lambda: (workspace.agent_candidates(), workspace.foreign_files()),
             then,
             group="agents found",
             failed=lambda error: None,

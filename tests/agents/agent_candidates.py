@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agenteval_tui.agents.discovery.model import FoundAgent, Sign
+from agenteval_tui.agents.discovery.model import AgentCandidate, Sign
 from agenteval_tui.agents.discovery.search import find_agents
 
 
@@ -16,11 +16,11 @@ def project(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def agents_of(folder: Path, files: dict[str, str]) -> list[FoundAgent]:
+def agents_of(folder: Path, files: dict[str, str]) -> list[AgentCandidate]:
     return list(find_agents(project(folder, files)).agents)
 
 
-def only(folder: Path, files: dict[str, str]) -> FoundAgent:
+def only(folder: Path, files: dict[str, str]) -> AgentCandidate:
     agents = agents_of(folder, files)
     assert len(agents) == 1, [agent.place for agent in agents]
     return agents[0]

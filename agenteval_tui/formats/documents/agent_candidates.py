@@ -12,7 +12,7 @@ from agenteval_tui.agents.discovery.model import Findings, SearchExtent, Sign
 from agenteval_tui.core.document import Document, extended
 
 
-class FoundAgentDocument(Document, frozen=True, kw_only=True):
+class AgentCandidateDocument(Document, frozen=True, kw_only=True):
     """An agent that was found by reading files."""
 
     number: Annotated[int, Meta(description="for `agenteval init --agent`, from 1")]
@@ -30,22 +30,22 @@ class FoundAgentDocument(Document, frozen=True, kw_only=True):
     incomplete: Annotated[tuple[str, ...], Meta(description="fields of its context that you must write")]
 
 
-class FoundAgentsDocument(SearchExtent, frozen=True, kw_only=True):
+class AgentCandidatesDocument(SearchExtent, frozen=True, kw_only=True):
     """`agenteval init --list`: the agents of a folder, the best first."""
 
     version: Literal[1] = 1
     folder: str
-    agents: tuple[FoundAgentDocument, ...]
+    agents: tuple[AgentCandidateDocument, ...]
 
 
-def found_agents_document(findings: Findings, root: Path) -> FoundAgentsDocument:
+def agent_candidates_document(findings: Findings, root: Path) -> AgentCandidatesDocument:
     """What was found in `root`."""
     return extended(
-        FoundAgentsDocument,
+        AgentCandidatesDocument,
         findings,
         folder=str(root),
         agents=tuple(
-            FoundAgentDocument(
+            AgentCandidateDocument(
                 number=number,
                 name=agent.name,
                 sign=agent.sign,
