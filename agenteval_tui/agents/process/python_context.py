@@ -326,4 +326,4 @@ def of_graph(graph: Any, request: Request, target: str) -> tuple[object, dict[st
         if not isinstance(schema, type):
             return None, config
         request = dict(request, _how=dict(request["_how"], context=fields or None))
-    return made(schema, request, target, "context"), config
+    return create(schema, request, target, "context"), config
