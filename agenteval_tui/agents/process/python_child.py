@@ -224,7 +224,7 @@ def _seen() -> dict[str, Any]:
             answer["late"], answer["new_modules"] = late, tracked.new_modules()
         clients = _loaded("python_http_clients")
         if clients is not None and tracked.hosts:
-            answer["asked_past"] = clients.asked_past(tracked.hosts)
+            answer["asked_past"] = clients.asked_past(list(tracked.hosts))
     return answer
 
 

@@ -156,7 +156,8 @@ class Effects:
 
     def late_imports(self) -> list[str]:
         """The modules of packages that packages imported since the call started."""
-        modules = ((name, sys.modules.get(name)) for name in self._late)
+        # A list, here and below: a thread of the user's may import and read while this looks.
+        modules = ((name, sys.modules.get(name)) for name in list(self._late))
         return [name for name, module in modules if module is not None and _source(module) is None]
 
     def files(self) -> tuple[list[str], list[str]]:
@@ -182,7 +183,7 @@ class Effects:
         """The folders of the project that were listed."""
         # Folders that Python itself lists to find modules tell nothing about the project's data.
         imported = sys.path_importer_cache
-        folders = [folder for folder in self.listed if folder not in imported and not folder.startswith(_SYSTEM)]
+        folders = [folder for folder in list(self.listed) if folder not in imported and not folder.startswith(_SYSTEM)]
         return [folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)]
 
     def _sources(self, modules: Iterable[ModuleType]) -> list[str]:

@@ -6,6 +6,7 @@ of Python 3.8 or later.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import inspect
 import json
@@ -32,11 +33,14 @@ def answer_with(send: Callable[[str], None], seen: Callable[[], dict[str, Any]])
     """From now on, SIGQUIT is answered by `{"place": the frames as a traceback}`, with what was `seen` of the run."""
 
     def asked(number: int, frame: types.FrameType | None) -> None:
-        try:
-            text = json.dumps({"id": -1, "place": errors.traceback_of(_error_at(frame)), **seen()})
-        except Exception:  # an object of the user's that can't be looked at
-            text = json.dumps({"id": -1, "place": None, **seen()})
-        threading.Thread(target=send, args=(text,), daemon=True).start()
+        answer: dict[str, Any] = {"id": -1, "place": None}
+        # Each by itself: an object of the user's may be one that can't be looked at. What is raised here would be
+        # raised in the user's code.
+        with contextlib.suppress(Exception):
+            answer.update(seen())
+        with contextlib.suppress(Exception):
+            answer["place"] = errors.traceback_of(_error_at(frame))
+        threading.Thread(target=send, args=(json.dumps(answer),), daemon=True).start()
 
     signal.signal(signal.SIGQUIT, asked)
 
