@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,23 @@ def test_a_parameter_that_a_docstring_explains_is_there() -> None:
                 continue
             code = "\n".join(map(ast.unparse, (function.args, *function.body[1:])))
             wrong += [f"{path} {function.name} `{name}`" for name in explained if not re.search(rf"\b{name}\b", code)]
+    assert not wrong
+
+
+@of_all_sources
+def test_each_docstring_is_one_of_something() -> None:
+    """A constant that was removed easily leaves the sentence about it behind."""
+    wrong = []
+    for path, nodes in modules().items():
+        for owner in nodes:
+            body = getattr(owner, "body", None)
+            statements = body if isinstance(body, list) else []
+            own = isinstance(owner, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            for before, statement in pairwise([owner if own else None, *statements]):
+                value = statement.value if isinstance(statement, ast.Expr) else None
+                is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
+                if is_text and before is not owner and not isinstance(before, ast.Assign | ast.AnnAssign):
+                    wrong.append(f"{path}:{statement.lineno}")
     assert not wrong
 
 

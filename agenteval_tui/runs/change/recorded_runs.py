@@ -33,7 +33,6 @@ from agenteval_tui.runs.tapes import replay_price, tape_of
 from agenteval_tui.transcripts.model import ToolCall
 from agenteval_tui.transcripts.model_request import ModelRequests
 
-"""The kinds of agents whose code is edited here, beside servers that agenteval starts."""
 DOUBLE = re.compile(r"test|function:.*|(?:fake|mock|dummy|stub)\b.*", re.IGNORECASE)
 """The names of models that frameworks bring for tests, and that ask no server, such as `TestModel` of pydantic-ai."""
 _ENDED = (*DECIDED, "error", "needs_review")

@@ -17,8 +17,6 @@ from agenteval_tui.tui.presenters.test_form import CriterionForm
 from agenteval_tui.tui.presenters.test_status import outcome_of
 from agenteval_tui.tui.styled_text import Cell, Line, cell_len, fit, hanging, indented, left, paragraph, spread
 
-"""Beside what is not saved."""
-
 PREVIEW_COLUMNS = 6
 
 
