@@ -499,7 +499,8 @@ _SUPERSEDED = (
 # SQLite promises: beside max() the other columns (here the outcome) are those of the row with the maximum,
 # as long as there is no second min() or max().
 _CRITERIA = (
-    " SELECT recent.test_id, c.name, count(*), sum(c.outcome = 'passed'), c.outcome, max(c.run) AS newest"
+    " SELECT recent.test_id, c.name, sum(c.outcome IN ('passed', 'failed')), sum(c.outcome = 'passed'),"
+    " c.outcome, max(c.run) AS newest"
     " FROM recent JOIN criterion_results c ON c.run = recent.run JOIN runs r ON r.id = recent.run"
     " GROUP BY recent.test, c.name, c.criterion, iif(r.agent_version = '', r.agent, r.agent_version)"
     " ORDER BY recent.test, avg(c.position), newest"

@@ -300,7 +300,7 @@ class CostRow(Struct, frozen=True):
 
 
 class CriterionSummary(Struct, frozen=True):
-    """A criterion over the runs of the summary's window: how many it judged, how many passed, the last outcome."""
+    """A criterion over the runs of the summary's window: how many it decided, how many passed, the last outcome."""
 
     n: int
     passed: int

@@ -11,6 +11,7 @@ from history_made import SUITE, ended, planned, record, results, transcript
 from msgspec.structs import replace
 
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.outcomes import Outcome
 from agenteval_tui.core.timespan import in_future
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.records import CriterionSummary, PlannedRun, RunEnded, RunFilter
@@ -270,6 +271,18 @@ def test_a_criterions_figures_are_of_its_newest_version(store: Store) -> None:
     assert len(set(found.executions)) == 3
     assert found.said == "it was late"
     assert found.recent == ("failed", "passed", "passed")
+
+
+def test_a_criterions_rate_is_of_the_runs_that_it_decided(store: Store) -> None:
+    """Errors are no verdicts, nor is what was skipped because the agent had failed."""
+    outcomes = (Outcome.PASSED, Outcome.ERROR, Outcome.PASSED, Outcome.NEEDS_REVIEW, Outcome.FAILED, Outcome.SKIPPED)
+    store.begin_execution(record(), [planned(n, test_id="t") for n in range(len(outcomes))])
+    for n, outcome in enumerate(outcomes):
+        run = ended(n)
+        results = tuple(replace(result, outcome=outcome) for result in run.results)
+        store.run_ended(replace(run, results=results, status=str(outcome)))
+    store.flush()
+    assert store.test_summaries(SUITE)["t"].criteria["looks it up"] == CriterionSummary(3, 2, "skipped")
 
 
 def test_counts_add_everything_up(store: Store) -> None:
