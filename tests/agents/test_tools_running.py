@@ -28,7 +28,7 @@ ALLOWED = permission_for((), everything=True)
 
 MODULE = r'''
 from __future__ import annotations
-import asyncio, dataclasses, datetime, enum, os, threading, time
+import asyncio, dataclasses, datetime, enum, os, sys, threading, time
 from typing import Annotated, Any, Literal, Optional
 
 class Unit(enum.Enum):
@@ -58,6 +58,11 @@ def places(): return {"from": datetime.date(2026, 1, 2), "in": [Place("Bern")], 
 def nothing(): print("noise"); return None
 def fails(): raise ValueError("no such city")
 def dies(): os._exit(3)
+class Odd(Exception): __cause__ = property(lambda self: 1 / 0)
+def raises_odd(): raise Odd("odd")
+async def raises_odd_async(): raise Odd("odd")
+def closes(): sys.stdout.close(); raise ValueError("no such city")
+async def closes_async(): sys.stdout.close(); raise ValueError("no such city")
 def sleeps(): time.sleep(600)
 def odd(): return object()
 async def later(x): await asyncio.sleep(0); return x
@@ -200,6 +205,10 @@ def test_arguments_have_their_types_at_any_depth() -> None:
         ("nothing", {}, "null", False),
         ("later", {"x": [1]}, "[1]", False),
         ("fails", {}, "ValueError: no such city (mine.py, line ", True),
+        ("raises_odd", {}, "Odd, which can't be described: ZeroDivisionError", True),
+        ("raises_odd_async", {}, "Odd, which can't be described: ZeroDivisionError", True),
+        ("closes", {}, "ValueError: no such city (mine.py, line ", True),
+        ("closes_async", {}, "ValueError: no such city (mine.py, line ", True),
         ("odd", {}, "not JSON serializable", True),
         ("big", {}, "gave more than 1 MB", True),
         ("dies", {}, "ended without an answer", True),
@@ -269,6 +278,17 @@ async def test_calls_run_at_once(tmp_path: Path, name: str) -> None:
     async with box(tmp_path, python(name)) as tools:
         outcomes = await asyncio.gather(tools.call(name, "{}"), tools.call(name, "{}"))
     assert [outcome.text for outcome in outcomes] == ["met", "met"]
+
+
+async def test_calls_that_raise_at_once_import_nothing_beside_each_other(tmp_path: Path) -> None:
+    """A module that another thread is importing is found half loaded: the one call would never answer."""
+    module = "import sys\ndef loaded(): return [name for name in sys.modules if name.startswith('_agenteval.')]\n"
+    module += "def fails(): raise ValueError('no such city')\n"
+    (tmp_path / "quick.py").write_text(module, encoding="utf-8")
+    async with box(tmp_path, *({"name": name, "python": f"quick:{name}"} for name in ("fails", "loaded"))) as tools:
+        before = (await tools.call("loaded", "{}")).text
+        assert "no such city (quick.py, line 3)" in (await tools.call("fails", "{}")).text
+        assert (await tools.call("loaded", "{}")).text == before
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,6 @@ _package.__path__ = [_HERE]
 
 # asyncio takes longer to load than all else together: it is imported where it is wanted.
 _SIGTERM = int(signal.SIGTERM)
-_lock = threading.Lock()
 _loops: dict[int, asyncio.AbstractEventLoop] = {}
 _loop_of_tools: asyncio.AbstractEventLoop | None = None
 """The loop of all async tools, in a thread of its own."""
@@ -233,8 +232,16 @@ def _raised(number: int, error: BaseException) -> None:
 
 
 def _said_of(error: BaseException) -> dict[str, Any]:
-    sys.stdout.flush()
-    sys.stderr.flush()
+    _sibling("python_output").flush()
+    try:
+        return _description(error)
+    # Whatever the user's exception does when it is looked at, whoever asked waits for an answer.
+    except BaseException as problem:
+        reason = type(problem).__name__ + ": " + str(problem)
+        return {"raised": type(error).__name__ + ", which can't be described: " + reason}
+
+
+def _description(error: BaseException) -> dict[str, Any]:
     if isinstance(error, _sibling("python_target").WrongTarget):
         return {"raised": str(error), "wrong": True}
     errors = _sibling("python_errors")
@@ -477,6 +484,7 @@ def _do_find_agent(request: dict[str, Any]) -> str:
 def _do_describe(request: dict[str, Any]) -> dict[str, Any]:
     import asyncio  # noqa: F401 - each fork would import it
 
+    _load_for_tools()
     described: dict[str, Any] = _sibling("python_signature").describe(_find(request["target"]))
     return described
 
@@ -570,11 +578,19 @@ def _do_hook(request: dict[str, Any]) -> object:
         return _plain(_await(returned) if inspect.isawaitable(returned) else returned)
 
 
+def _load_for_tools() -> None:
+    """Load, in the main thread, what calls need in theirs: a thread that imports changes `sys.path` for a moment, and
+    what it has half loaded is what another one finds."""
+    for name in ("python_errors", "python_clues", "python_pieces"):
+        _sibling(name)
+
+
 def _begin_tool(request: dict[str, Any]) -> None:
     """Start a call and go on reading: several run at once."""
     import asyncio
 
     number = request["id"]
+    _load_for_tools()
     try:
         function = _find(request["target"])
         arguments = _sibling("python_signature").converted(function, request["arguments"])
