@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from agenteval_tui.agents.recording.cassette import Cassette, Volatile, append, 
 from agenteval_tui.agents.recording.conversation import transcript_of
 from agenteval_tui.agents.recording.exchange import STREAM, Answer, Exchange, Question, events_of, received
 from agenteval_tui.agents.recording.keys import KeyRedactor
-from agenteval_tui.agents.recording.matching import Matcher, nearest, volatile_parts, without_clock
+from agenteval_tui.agents.recording.matching import Matcher, nearest, varying_parts, volatile_parts, without_clock
 from agenteval_tui.agents.recording.playback import CassetteIndex, OrderedPlayback, Playback
 from agenteval_tui.core.errors import AgentevalError
 
@@ -382,6 +384,62 @@ def test_what_varies_is_found_whichever_form_varied_first() -> None:
     now = asked("session req_01hYt77aQwe9", system="run 18")
     assert equal(recorded, now, volatile=volatile_parts([(recorded, now)]))
     assert equal(recorded, now, volatile=(Volatile("*", "number"), Volatile("*", "id")))
+
+
+FIRST, SECOND, THIRD = "0a1b2c3d", "5fe09d71", "c83b2c40"
+"""Ids of tasks."""
+
+
+def of_task(task: str, question: str, *called: str) -> Question:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": f"{question} (task {task})"}]
+    messages += [
+        {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": name, "arguments": "{}"}}]}
+        for name in called
+    ]
+    return Question("POST", CHAT, {}, {"messages": messages, "tools": [{"name": f"finish_{task}"}]})
+
+
+def test_what_varies_is_learned_whichever_of_several_questions_came_first() -> None:
+    asked_now = [of_task(FIRST, "Rate 1"), of_task(SECOND, "Rate 2"), of_task(THIRD, "Name it")]
+    before = [of_task("41be7710", "Name it"), of_task("e90a6b52", "Rate 2"), of_task("7d00cf3a", "Rate 1")]
+    rules = varying_parts(asked_now, before)
+    assert {rule.like for rule in rules} == {"hex", "id"}, "no number: what is rated is another question"
+    assert equal(asked_now[0], before[2], volatile=rules)
+    assert not equal(asked_now[0], before[1], volatile=rules)
+
+
+def test_a_model_may_repeat_what_varies_and_says_the_same() -> None:
+    asked_now = [of_task(FIRST, "Rate it"), of_task(FIRST, "Rate it", f"finish_{FIRST}")]
+    before = [of_task(SECOND, "Rate it"), of_task(SECOND, "Rate it", f"finish_{SECOND}")]
+    rules = varying_parts(asked_now, before)
+    assert equal(asked_now[1], before[1], volatile=rules)
+    for name in (f"drop_{FIRST}", f"finish_{THIRD}"):
+        other = of_task(FIRST, "Rate it", name)
+        assert not equal(other, before[1], volatile=rules), "another call, or that of another task"
+        assert not varying_parts([other], before[1:])
+
+
+@pytest.mark.parametrize("kind", ["application/json", STREAM])
+@given(
+    text=st.lists(st.sampled_from([FIRST, SECOND, " ", "_", "é", "task", FIRST[:-1]])).map("".join),
+    cuts=st.lists(st.integers(0, 80)),
+)
+def test_an_answer_has_the_ids_of_now_however_a_stream_cuts_them(kind: str, text: str, cuts: list[int]) -> None:
+    recorded, now = of_task(FIRST, "Rate"), of_task(THIRD, "Rate")
+    rules = varying_parts([recorded], [now])
+    places = [0, *sorted(cut for cut in cuts if cut < len(text)), len(text)]
+    pieces = [text[start:end] for start, end in pairwise(places)]
+    events = tuple(f"event: x\ndata: {json.dumps({'delta': {'text': piece}})}\n\n" for piece in pieces)
+    body: Any = events if kind == STREAM else {"delta": [{"text": text}]}
+    answer = Playback(Cassette((Exchange(recorded, Answer(200, kind, body)),), rules)).answer(now)
+    assert isinstance(answer, Answer)
+    expected = re.sub(rf"(?<!\w){FIRST}(?!\w)", THIRD, text)
+    if kind == STREAM:
+        lines = [event.split("\n")[1] for event in answer.body]
+        assert "".join(json.loads(line.removeprefix("data: "))["delta"]["text"] for line in lines) == expected
+        assert all(new == old for new, old in zip(answer.body, events, strict=True) if expected == text)
+    else:
+        assert answer.body == {"delta": [{"text": expected}]}
 
 
 def test_a_cassette_with_an_unknown_pattern_is_refused() -> None:

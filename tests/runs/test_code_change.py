@@ -452,6 +452,42 @@ async def test_what_a_tool_gives_anew_each_time_is_found_where_a_recording_exist
 
 @pytest.mark.sweep
 @either_capture
+async def test_ids_that_a_program_makes_anew_and_the_model_repeats_are_those_of_now(
+    server: ScriptedServer, project: Project
+) -> None:
+    """Three questions at once, in another order each time, each with its own id."""
+    asks_at_once = (
+        AGENT.partition("def answer")[0]
+        + """
+import random, uuid
+from concurrent.futures import ThreadPoolExecutor
+def about(topic):
+    ticket = uuid.uuid4().hex[:7] + "0"
+    question = {"role": "user", "content": f"{topic} of ticket_{ticket} and {ticket}"}
+    reply = ask([{"role": "system", "content": SYSTEM}, question])
+    assert f"{ticket} and {ticket}" in reply, reply
+    again = {"role": "user", "content": f"Shout {ticket}."}
+    return ask([question, {"role": "assistant", "content": reply}, again]).lower().partition(" of ")[0]
+def answer(prompt):
+    topics = ["colour", "price", prompt]
+    random.shuffle(topics)
+    with ThreadPoolExecutor() as pool:
+        return " ".join(sorted(pool.map(about, topics)))
+"""
+    )
+    await project.record(agent=asks_at_once)
+    await project.record(agent=asks_at_once)
+    requests = len(server.requests)
+    change = await project.check()
+    assert set(effects(change).values()) == {"unchanged"}
+    assert len(server.requests) == requests
+    # What is asked still decides.
+    project.edit('"price"', '"prices"')
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+
+
+@pytest.mark.sweep
+@either_capture
 async def test_a_request_that_another_recorded_run_holds_is_answered_from_there(
     server: ScriptedServer, project: Project
 ) -> None:

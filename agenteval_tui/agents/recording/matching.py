@@ -23,6 +23,7 @@ from agenteval_tui.agents.recording.answers import Difference
 from agenteval_tui.agents.recording.cassette import ANY, PATTERNS, Volatile
 from agenteval_tui.agents.recording.exchange import Question
 from agenteval_tui.agents.recording.protocols import without_system
+from agenteval_tui.agents.recording.repeated_ids import IDS, with_ids
 from agenteval_tui.core.common_prefix import SharedStarts, common_end, common_start
 from agenteval_tui.core.json_values import with_texts
 
@@ -35,6 +36,8 @@ _DATA = frozenset(
     ("arguments", "args", "input", "json", "response", "parameters", "input_schema", "json_schema", "schema")
 )
 _ORDER = (ANY, *PATTERNS)
+_CONCURRENT = 8
+"""How many requests of another run are looked at for the one that is the same: a program may ask several at once."""
 # `prompt` is all that Ollama generates from, and older completions.
 _PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction", "prompt")
 _MESSAGE = re.compile(r"[^\[]*\[\d+\]")
@@ -78,8 +81,13 @@ class Matcher:
             body = {key: value for key, value in body.items() if key not in _BESIDE}
         # Before what is volatile is masked: places are the same, and ids are numbers then.
         counted = self._numbered(body)
-        if self._rules and (counted := self._masked(counted, "")) is _NOTHING:
-            counted = None
+        if self._rules:
+            ids: dict[str, str] = {}
+            counted = self._masked(counted, "", ids)
+            if ids:
+                counted = with_ids(counted, ids)
+            if counted is _NOTHING:
+                counted = None
         return {"to": question.title, "query": dict(question.query), "body": counted}
 
     def differences(self, recorded: Question, now: Question) -> list[Difference]:
@@ -109,22 +117,26 @@ class Matcher:
                 counted[key] = numbered.walked(items)
         return counted
 
-    def _masked(self, value: object, at: str) -> object:
+    def _masked(self, value: object, at: str, ids: dict[str, str]) -> object:
+        """`ids` gets those that are masked, each with what stands for it elsewhere: in what the model said of them."""
         for rule, like in self._rules:
             if rule.fullmatch(at):
                 # Left out, not masked: what varies may be there in one request, and not in the other.
                 if like == ANY:
                     return _NOTHING
                 if isinstance(value, str):
+                    if like in IDS:
+                        for name in PATTERNS[like].findall(value):
+                            ids.setdefault(name, f"…{len(ids) + 1}")
                     value = PATTERNS[like].sub("…", value)
                 # Not true and false, which Python takes for numbers: a request for a stream is another one.
                 elif type(value) in (int, float) and like == "number":
                     return "…"
         if isinstance(value, Mapping):
-            members = ((key, self._masked(item, f"{at}.{key}" if at else str(key))) for key, item in value.items())
+            members = ((key, self._masked(item, f"{at}.{key}" if at else str(key), ids)) for key, item in value.items())
             return {key: item for key, item in members if item is not _NOTHING}
         if isinstance(value, list):
-            items = [self._masked(item, f"{at}[{number}]") for number, item in enumerate(value)]
+            items = [self._masked(item, f"{at}[{number}]", ids) for number, item in enumerate(value)]
             # Only at the end: what follows keeps its place.
             while items and items[-1] is _NOTHING:
                 items.pop()
@@ -225,19 +237,44 @@ def volatile_parts(pairs: Sequence[tuple[Question, Question]]) -> tuple[Volatile
     return tuple(rules)
 
 
-def same_course(pairs: Sequence[tuple[Question, Question]]) -> list[tuple[Question, Question]]:
-    """The pairs of what two runs of a program asked one after the other, up to where they parted: there, the model said
-    something else, or more differs than ids, dates and numbers."""
-    course: list[tuple[Question, Question]] = []
-    for question, other in pairs:
-        if (question.title, question.query) != (other.title, other.query):
+def varying_parts(asked: Sequence[Question], before: Sequence[Question]) -> tuple[Volatile, ...]:
+    """What varies between two runs of a program: only ids, dates and numbers, in its own words and those of its tools.
+    What the runs asked is compared up to where they parted: there, the model said something else, or more differs.
+    """
+    rules: dict[Volatile, None] = {}
+    left = list(before)
+    for question in asked:
+        # A program that asks several at once asks them in another order each time: the most alike is the same request.
+        candidates = [
+            (len(needed), place, needed)
+            for place, other in enumerate(left[:_CONCURRENT])
+            if (needed := _needed(question, other)) is not None
+        ]
+        if not candidates:
             break
-        if any(_is_said_by_model(question, at) for at in Matcher().body_differences(question, other)):
-            break
-        if any(rule.like == ANY for rule in volatile_parts([(question, other)])):
-            break
-        course.append((question, other))
-    return course
+        _, place, needed = min(candidates, key=lambda candidate: candidate[:2])
+        rules.update(dict.fromkeys(needed))
+        del left[place]
+    return tuple(rules)
+
+
+def _needed(question: Question, other: Question) -> tuple[Volatile, ...] | None:
+    """By which rules the two are equal; None: by none that hides only ids, dates and numbers."""
+    if (question.title, question.query, _length(question)) != (other.title, other.query, _length(other)):
+        return None
+    differences = Matcher().body_differences(question, other)
+    own = [difference for at, difference in differences.items() if not _is_said_by_model(question, at)]
+    rules = tuple(dict.fromkeys(rule for difference in own for rule in _rules_for(difference)))
+    if any(rule.like == ANY for rule in rules):
+        return None
+    # What the model repeats of the ids is equal, too; what else it said is not.
+    return None if differences and Matcher(rules).body_differences(question, other) else rules
+
+
+def _length(question: Question) -> int:
+    """How many messages its conversation has."""
+    body = question.body if isinstance(question.body, Mapping) else {}
+    return sum(len(items) for key in _CONVERSATION & body.keys() if isinstance(items := body[key], list))
 
 
 def _is_said_by_model(question: Question, at: str) -> bool:

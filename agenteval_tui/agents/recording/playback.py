@@ -12,6 +12,7 @@ from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
 from agenteval_tui.agents.recording.matching import Matcher, nearest, without_clock
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.agents.recording.protocols import read_request
+from agenteval_tui.agents.recording.repeated_ids import answer_with_ids, ids_between
 from agenteval_tui.core.document import extended
 from agenteval_tui.core.groups import grouped
 from agenteval_tui.transcripts.model_request import ModelRequest
@@ -114,7 +115,10 @@ class Playback:
         number = self._given.get(key, 0)
         self._given[key] = number + 1
         # The last answer repeats: a program that asks once more than it did is answered all the same.
-        return own[min(number, len(own) - 1)].answer
+        exchange = own[min(number, len(own) - 1)]
+        if not self._index.matcher.volatile:
+            return exchange.answer
+        return answer_with_ids(exchange.answer, ids_between(exchange.question, question))
 
     def miss(self, question: Question) -> Miss:
         """The miss of a request that is not recorded, with the nearest request that is."""
@@ -208,7 +212,7 @@ class OrderedPlayback:
             return Miss(question, None if match is None else match[0] + 1, () if match is None else tuple(match[1]))
         chosen = self._left.pop(match[0])
         self.pairs.append((chosen.question, question))
-        return chosen.answer
+        return answer_with_ids(chosen.answer, ids_between(chosen.question, question))
 
 
 def _without_retries(exchanges: list[Exchange], *, any_key: bool = False) -> list[Exchange]:

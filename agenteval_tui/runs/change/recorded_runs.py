@@ -6,6 +6,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from itertools import chain
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -13,9 +14,9 @@ from msgspec.structs import replace
 
 from agenteval_tui.agents.http.proxies import is_local
 from agenteval_tui.agents.prices import Cost
-from agenteval_tui.agents.recording.cassette import ANY, Cassette, Volatile
+from agenteval_tui.agents.recording.cassette import Cassette, Volatile
 from agenteval_tui.agents.recording.exchange import Exchange
-from agenteval_tui.agents.recording.matching import same_course, volatile_parts
+from agenteval_tui.agents.recording.matching import varying_parts
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
 from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
 from agenteval_tui.agents.registry import is_model
@@ -297,17 +298,11 @@ class Tapes:
             return None
 
     def _varying(self, exchanges: Sequence[Exchange], twins: Sequence[RunRow]) -> tuple[Volatile, ...]:
-        """What the same program asks anew each time, in its own words and in those of its tools; only what looks like
-        an id, a date or a number counts."""
-        pairs = []
-        for row in twins:
-            twin = self._tape(row)
-            # Not of the same length where the program took another way; `same_course` stops there.
-            exchange_pairs = zip(
-                _of_models(exchanges), () if twin is None else _of_models(twin.exchanges), strict=False
-            )
-            pairs += same_course([(exchange.question, other.question) for exchange, other in exchange_pairs])
-        return tuple([part for part in volatile_parts(pairs) if part.like != ANY])
+        """What the same program asks anew each time."""
+        asked = [exchange.question for exchange in _of_models(exchanges)]
+        tapes = [tape for row in twins if (tape := self._tape(row)) is not None]
+        rules = [varying_parts(asked, [exchange.question for exchange in _of_models(tape.exchanges)]) for tape in tapes]
+        return tuple(dict.fromkeys(chain.from_iterable(rules)))
 
 
 def _called_in(requests: ModelRequests) -> Iterator[ToolCall]:
