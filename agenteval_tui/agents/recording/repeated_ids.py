@@ -21,7 +21,7 @@ _DATA = re.compile(r"^(?:data: ?)?(\{.*\})[ \t\r]*$", re.MULTILINE)
 """The JSON data of an event, alone in its line."""
 
 
-def with_ids(value: object, ids: Mapping[str, str]) -> Any:
+def with_ids(value: object, ids: Mapping[str, str]) -> object:
     """The value with other ids in its texts: `ids` are those of now by the recorded ones."""
     pattern = _any_of(ids)
     return with_texts(value, lambda text: pattern.sub(lambda match: ids[match.group()], text))
