@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from agenteval_tui.agents.recording.cassette import PATTERNS
 from agenteval_tui.agents.recording.exchange import Answer, Question, encoded
 from agenteval_tui.core.groups import grouped
-from agenteval_tui.core.json_values import parsed_json, with_texts
+from agenteval_tui.core.json_values import is_too_deep, parsed_json, with_texts
 
 IDS = ("uuid", "hex", "id")
 """The patterns of what a model repeats. A date or a number in its answer is its own word."""
@@ -68,7 +68,7 @@ def _with_ids_in_stream(events: Sequence[str], ids: Mapping[str, str]) -> tuple[
     """A stream cuts texts into pieces, and so ids: pieces at the same place of the events are one text."""
     pattern = _any_of(ids)
     matches = [_DATA.search(event) for event in events]
-    data = [None if match is None else parsed_json(match[1]) for match in matches]
+    data = [None if match is None or is_too_deep(value := parsed_json(match[1])) else value for match in matches]
     by_place = grouped(
         (place, (number, holder, key)) for number, value in enumerate(data) for place, holder, key in _places(value)
     )
