@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import math
 import os
 import re
 import shutil
@@ -27,7 +28,7 @@ from agenteval_tui.agents.process import child_process
 from agenteval_tui.history import connections, open_database
 from agenteval_tui.history.errors import HistoryError
 from agenteval_tui.history.store import Store
-from tests.sweeps import SEED, SLOW_TESTS, TIMES, Durations, deselect
+from tests.sweeps import SEED, SLOW_S, TIMES, Durations, deselect
 
 # What is collected stays: nothing of it is looked through before all of it is there (`pytest_collection_finish`). The
 # process that hands out the tests keeps every report, and comes to no such end.
@@ -141,11 +142,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str | None:
     """What a run leaves out, it says."""
-    if TIMES >= 1 and SLOW_TESTS >= 1:
+    if TIMES >= 1 and math.inf == SLOW_S:
         return None
     return (
-        f"of the cases of sweeps {min(TIMES, 1):.0%} run, of the slow tests {min(SLOW_TESTS, 1):.0%}: "
-        f"EXAMPLES_TIMES=1 SLOW_TESTS=1 runs all, SWEEP_SEED={SEED} the same again"
+        f"of the cases of sweeps {min(TIMES, 1):.0%} run, of the slow tests as many as take {SLOW_S:g} s: "
+        f"EXAMPLES_TIMES=1 SLOW_S=inf runs all, SWEEP_SEED={SEED} the same again"
     )
 
 

@@ -12,15 +12,17 @@ Its name says which one failed, and who names a test (`pytest FILE::TEST`) gets 
 test goes through, `share(cases)` gives some; a test that fails shows the SWEEP_SEED that takes the same again.
 
 The tests in slow.txt take most of the time: one test in eight, nine tenths of it. `make slow` measures them and writes
-the list. `make test` takes a share of them (`SLOW_TESTS`), of each folder at least one; `pytest` alone takes all.
+the list, each with its seconds. `make test` takes as many of them as take `SLOW_S` seconds together, of each folder at
+least one: it takes the same time, whichever are drawn. `pytest` alone takes all.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,8 +30,8 @@ import pytest
 
 TIMES = float(os.environ.get("EXAMPLES_TIMES", "0.25"))
 """The share of cases that a run takes, and of the examples of each property."""
-SLOW_TESTS = float(os.environ.get("SLOW_TESTS", "1"))
-"""The share of the slow tests that a run takes."""
+SLOW_S = float(os.environ.get("SLOW_S", "inf"))
+"""How many seconds the slow tests of a run may take together, all workers counted."""
 SLOW = Path(__file__).with_name("slow.txt")
 LONG_S = 0.15
 # Made by the process that hands out the tests: all workers have to take the same.
@@ -49,7 +51,7 @@ def share(cases: Iterable[Case], kind: Callable[[Case], Hashable] = lambda _: No
 
 def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this run doesn't take: cases of the tests that are marked as sweeps, then slow tests."""
-    if min(TIMES, SLOW_TESTS) >= 1 or any("::" in argument for argument in config.args):
+    if (TIMES >= 1 and math.inf == SLOW_S) or any("::" in argument for argument in config.args):
         return
     sweeps: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
@@ -57,11 +59,29 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
             sweeps[test_name(item.nodeid)].append(item)
     taken = {item for test, cases in sweeps.items() for item in _taken(cases, _kind, test, TIMES)}
     left = {item for cases in sweeps.values() for item in cases} - taken
-    names = set(SLOW.read_text("utf-8").split())
-    slow = [item for item in items if item not in left and test_name(item.nodeid) in names]
-    left.update(set(slow).difference(_taken(slow, lambda item: item.path.parent, SLOW.name, SLOW_TESTS)))
+    seconds = slow_tests()
+    slow = [item for item in items if item not in left and test_name(item.nodeid) in seconds]
+    left.update(set(slow).difference(_drawn(slow, seconds)))
     items[:] = [item for item in items if item not in left]
     config.hook.pytest_deselected(items=list(left))
+
+
+def slow_tests() -> dict[str, float]:
+    """The slow tests, each with the seconds that one of its cases takes."""
+    lines = map(str.split, SLOW.read_text("utf-8").splitlines())
+    return {name: float(seconds) for seconds, name in lines}
+
+
+def _drawn(items: list[pytest.Item], seconds: Mapping[str, float]) -> Iterator[pytest.Item]:
+    """One of each folder, then others until the time is up."""
+    drawn = random.Random(f"{SEED} {SLOW.name}").sample(items, len(items))
+    firsts = {item.path.parent: item for item in drawn}
+    left_s = SLOW_S
+    for item in dict.fromkeys([*firsts.values(), *drawn]):
+        takes_s = seconds[test_name(item.nodeid)]
+        if item is firsts[item.path.parent] or takes_s <= left_s:
+            left_s -= takes_s
+            yield item
 
 
 def test_name(node_id: str) -> str:
@@ -101,5 +121,6 @@ class Durations:
 
     def pytest_sessionfinish(self) -> None:
         """A test of several cases is slow if they are on average."""
-        slow = [test for test, cases in self._seconds.items() if sum(cases.values()) > LONG_S * len(cases)]
-        SLOW.write_text("".join(f"{test}\n" for test in sorted(slow)), "utf-8")
+        means = {test: sum(cases.values()) / len(cases) for test, cases in self._seconds.items()}
+        lines = [f"{mean:.2f} {test}\n" for test, mean in sorted(means.items()) if mean > LONG_S]
+        SLOW.write_text("".join(lines), "utf-8")

@@ -49,12 +49,12 @@ def test_quick(): pass
 """
 
 
-def cases(folder: Path, *arguments: str, times: str = "0.25", slow: str = "1") -> list[str]:
+def cases(folder: Path, *arguments: str, times: str = "0.25", slow_s: str = "inf") -> list[str]:
     """The tests that a run of these arguments takes."""
     (folder / "conftest.py").write_text(CONFTEST, "utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", "-c", os.devnull]
     # Plug-ins cost each start two seconds.
-    more = {"EXAMPLES_TIMES": times, "SLOW_TESTS": slow, "SWEEP_SEED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    more = {"EXAMPLES_TIMES": times, "SLOW_S": slow_s, "SWEEP_SEED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     rootdir = ["--rootdir", str(folder), "--import-mode=importlib"]
     done = subprocess.run(
         [*command, *rootdir, *arguments],
@@ -78,19 +78,19 @@ def test_a_run_takes_a_share_of_each_kind_and_ci_or_who_names_the_test_all(tmp_p
     assert len(cases(tmp_path, "test_swept.py::test_each")) == 80
 
 
-def test_a_run_takes_a_share_of_the_slow_tests_of_each_folder(tmp_path: Path) -> None:
-    slow = "a/test_a.py::test_slow\na/test_a.py::test_slow_too\nb/test_b.py::test_slow_too\n"
+def test_a_run_takes_slow_tests_until_their_time_is_up_and_of_each_folder_one(tmp_path: Path) -> None:
+    slow = "0.50 a/test_a.py::test_slow\n0.50 a/test_a.py::test_slow_too\n9.00 b/test_b.py::test_slow_too\n"
     (tmp_path / "slow.txt").write_text(slow, "utf-8")
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"test_{name}.py").write_text(SLOW, "utf-8")
     assert len(cases(tmp_path)) == 64
-    taken = Counter(map(sweeps.test_name, cases(tmp_path, slow="0.1")))
+    taken = Counter(map(sweeps.test_name, cases(tmp_path, slow_s="10.6")))
     assert taken["a/test_a.py::test_slow"] + taken["a/test_a.py::test_slow_too"] == 3
     assert taken["b/test_b.py::test_slow"] == 30  # is not in the list
     assert taken["b/test_b.py::test_slow_too"] == 1  # the only one of its folder
     assert taken["a/test_a.py::test_quick"] == 1
-    assert len(cases(tmp_path, "a/test_a.py::test_slow", slow="0.1")) == 30
+    assert len(cases(tmp_path, "a/test_a.py::test_slow", slow_s="1")) == 30
 
 
 def test_the_slow_tests_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,13 +100,13 @@ def test_the_slow_tests_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for when in ("setup", "call"):
             durations.pytest_runtest_logreport(report_of(node_id, seconds / 2, when))
     durations.pytest_sessionfinish()
-    assert sweeps.SLOW.read_text("utf-8") == "t.py::a\nt.py::c\n"
+    assert sweeps.SLOW.read_text("utf-8") == "0.35 t.py::a\n0.40 t.py::c\n"
 
 
 def test_each_slow_test_exists() -> None:
     root = Path(__file__).parents[2]
-    names = sweeps.SLOW.read_text("utf-8").split()
-    assert names == sorted(set(names))
+    names = list(sweeps.slow_tests())
+    assert names == sorted(names)
     gone = [name for name in names if not is_defined(root, *name.split("::"))]
     assert not gone, "`make slow` writes the list anew"
 
