@@ -75,14 +75,14 @@ def _last_resort(error: Exception) -> int:
     """Report in one line an error that no other code caught; exit code 1 would mean that a test failed."""
     from agenteval_tui.core.errors import INFRASTRUCTURE, program_error
 
-    said = f"{type(error).__name__}: {error}"
+    message = f"{type(error).__name__}: {error}"
     with contextlib.suppress(Exception):
         from agenteval_tui.core import directories
         from agenteval_tui.core.private_files import log_error
 
-        said = program_error(error, log_error(error, "starting or ending", directories.data_dir()))
+        message = program_error(error, log_error(error, "starting or ending", directories.data_dir()))
     with contextlib.suppress(OSError, ValueError):
-        print(f"agenteval: {said}", file=sys.stderr, flush=True)
+        print(f"agenteval: {message}", file=sys.stderr, flush=True)
     for name in ("stdout", "stderr"):
         # Python would try again at its end, and make its own exit code of it.
         with contextlib.suppress(OSError, ValueError):

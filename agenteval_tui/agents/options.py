@@ -150,7 +150,7 @@ def option_problems(
                 continue
             expected = _wanted(detail)
             if expected is None:
-                messages[path] = _said(model, detail, path)
+                messages[path] = _message_of(model, detail, path)
                 continue
             wanted_here = choices.setdefault(path, [])
             wanted_here.append(expected)
@@ -187,7 +187,7 @@ def _wanted(error: Any) -> str | None:
     return str(error["msg"]).removeprefix("Input should be ").removeprefix("a valid ")
 
 
-def _said(model: type[BaseModel], error: Any, path: str) -> str:
+def _message_of(model: type[BaseModel], error: Any, path: str) -> str:
     kind, context = error["type"], error.get("ctx", {})
     if kind == "extra_forbidden":
         names = _names_at(model, error["loc"])

@@ -53,7 +53,7 @@ def provenance_of(run: RunRow, labels: tuple[Label, ...] = ()) -> dict[str, Any]
     if labels:
         last = labels[-1]
         of = last.criterion or ("criterion unknown" if last.unknown else "")
-        fields["label"] = {"said": last.said, **({"criterion": of} if of else {})}
+        fields["label"] = {"verdict": last.verdict_text, **({"criterion": of} if of else {})}
         if last.who:
             fields["label"]["who"] = last.who
         if last.comment:

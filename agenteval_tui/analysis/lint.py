@@ -601,7 +601,7 @@ class Datasets:
     def __init__(self, loaded: LoadedSuite) -> None:
         self._loaded = loaded
         self._checks: dict[tuple[str, int | None, str | None, str | None, str | None], DatasetCheck] = {}
-        self._said: set[Problem] = set()
+        self._reported: set[Problem] = set()
         self._trusted: bool | None = None
 
     def problems(self, test: Test) -> Iterator[Problem]:
@@ -623,8 +623,8 @@ class Datasets:
         elif check.problems[0].line == 1 and check.problems[0].column == 1:
             problems = [self._named(test, problem) for problem in problems]
         for problem in problems:
-            if problem not in self._said:
-                self._said.add(problem)
+            if problem not in self._reported:
+                self._reported.add(problem)
                 yield problem
 
     def columns(self, test: Test) -> Collection[str] | None:

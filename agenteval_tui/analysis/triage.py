@@ -42,7 +42,7 @@ _BY_VERSION = ("accept", "fix", "label", "ignore")
 _BY_SHARE = ("accept", "ignore")
 _EXAMPLES = 3
 _AT_ONCE = 500  # labels in a transaction
-SAID = {
+DECISION_TEXTS = {
     "accept": "accepted as baseline",
     "fix": "the criterion is to be fixed",
     "quarantine": "in quarantine",
@@ -63,9 +63,9 @@ class TriageStatus(Struct, frozen=True):
         return not self.open_again
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """In words: `ignored until it changes`, `open again: …`."""
-        words = SAID.get(self.decision.decision, self.decision.decision)
+        words = DECISION_TEXTS.get(self.decision.decision, self.decision.decision)
         return words if self.holds else f"open again (was: {words}): {self.open_again}"
 
 
@@ -170,7 +170,7 @@ class DecisionResult(Struct, frozen=True):
     """A stored decision, and a sentence on what it did."""
 
     decision: Decision
-    said: str
+    effect: str
 
 
 def decide(
@@ -193,7 +193,7 @@ def decide(
     """
     if group.trend == "gone" and decision in ("accept", "quarantine", "label"):
         raise AgentevalError("this cause is gone: there is nothing to decide", fix="choose one that has runs")
-    message = SAID.get(decision, "")
+    message = DECISION_TEXTS.get(decision, "")
     if decision == "accept":
         message = _accept(store, group, execution_id, who)
     elif decision == "quarantine":

@@ -136,7 +136,7 @@ class Workbench:
         self._preloaded: dict[int, int] = {}
         self._tool_text: tuple[str, tuple[ArgumentRange, ...]] | None = None
         self._saved_outcomes: dict[tuple[str, str], Outcome] = {}
-        self._said: dict[str, tuple[list[StoredReply], list[Label]]] = {}
+        self._replies_and_labels: dict[str, tuple[list[StoredReply], list[Label]]] = {}
         self._judge_labels = JudgeLabels(store)
 
     @classmethod
@@ -353,11 +353,11 @@ class Workbench:
 
     def _load_replies(self, runs: Sequence[str]) -> None:
         """What judges, embedders and people said of these runs, read at once."""
-        missing = [run for run in runs if run not in self._said]
+        missing = [run for run in runs if run not in self._replies_and_labels]
         stored = self.store.replies_of(missing)
         labels = by_run(self.store.labels(missing))
         for run in missing:
-            self._said[run] = stored.get(run, []), labels.get(run, [])
+            self._replies_and_labels[run] = stored.get(run, []), labels.get(run, [])
 
     def _replies(
         self, run: str, transcript: Transcript, variables: Mapping[str, Any], spec: CriterionSpec
@@ -369,7 +369,7 @@ class Workbench:
 
         self._load_replies([run])
         labelled = self._judge_labels.of(self.run.suite_key)
-        return stored_answers((spec,), transcript, variables, *self._said[run], self.sole, labelled)
+        return stored_answers((spec,), transcript, variables, *self._replies_and_labels[run], self.sole, labelled)
 
     @property
     def sole(self) -> str:
@@ -501,7 +501,7 @@ class Suggestion(Struct):
         return self.impact is not None and self.impact.done == self.impact.total
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """In words: `3 of 40 runs flip to passed, 1 to failed; against a label: 2`."""
         if self.impact is None:
             return "not counted yet"

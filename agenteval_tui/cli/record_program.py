@@ -368,14 +368,14 @@ def _report(
     if written.fork_of is not None:
         _report_fork(invocation, written.fork_of, run, recording, written.recorded)
     for miss in recording.misses[:_MISSES] if written.fork_of is None else ():
-        out.line((one_line(miss.said, 600), "warn"))
+        out.line((one_line(miss.description, 600), "warn"))
     if len(recording.misses) > _MISSES:
         out.line((f"and {len(recording.misses) - _MISSES} more", "dim"))
     if not requests:
         out.line(("no request arrived: ", "warn"), NOTHING_SEEN.what)
     for note in recording.transcript.notes:
         if note.code in ("unrecorded", ASKED_PAST):
-            out.line((one_line(note.said, 200), "warn"))
+            out.line((one_line(note.description, 200), "warn"))
     if recording.continued:
         kept_answers = f"{count(recording.continued, 'answer')} kept from a recording that was cut off"
         invocation.note(f"{kept_answers}: not paid for again")
@@ -424,7 +424,7 @@ def _report_fork(invocation: Invocation, was: RunRow, run: RunRow, recording: Re
         if changed.context:
             out.line("  the model is given another context: ", changes_text(changed.context))
         for difference in changed.differences[:_MISSES]:
-            out.line("  ", one_line(difference.said, 300))
+            out.line("  ", one_line(difference.description, 300))
         if len(changed.differences) > _MISSES:
             out.line((f"  and {len(changed.differences) - _MISSES} more", "dim"))
     if run.status != "skipped":

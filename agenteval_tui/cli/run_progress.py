@@ -76,7 +76,7 @@ class ProgressState(Struct, frozen=True):
                 ending = ending_of(store.transcript(run))
             except AgentevalError:
                 return ""
-            return ending.said if ending is not None else ""
+            return ending.description if ending is not None else ""
 
         return cls(results, remedy, ending)
 
@@ -101,7 +101,7 @@ class RunProgress:
         self.out = out
         self._state = progress_state
         self._clock = clock
-        self._said = clock()
+        self._last_line_at = clock()
         self._tests: list[_Test] = []
         self._next = 0
         self._retried: set[tuple[str, str]] = set()
@@ -170,7 +170,7 @@ class RunProgress:
         return all(self._run(run).ended for run in test.runs)
 
     def _line(self, *parts: str | tuple[str, Style]) -> None:
-        self._said = self._clock()
+        self._last_line_at = self._clock()
         self.out.line(*parts)
 
     def _retry(self, event: AttemptFailed) -> None:
@@ -351,7 +351,7 @@ class RunProgress:
             if self.out.status_due:
                 filled = _BAR * self.view.done // self.view.total
                 self.out.status(f"{'█' * filled}{'░' * (_BAR - filled)} " + " · ".join(self._figures()))
-        elif self._clock() - self._said >= HEARTBEAT_S and not self.quiet:
+        elif self._clock() - self._last_line_at >= HEARTBEAT_S and not self.quiet:
             self._line(("  … ", "dim"), " · ".join(self._figures()))
 
     def _figures(self) -> list[str]:

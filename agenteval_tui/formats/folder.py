@@ -25,7 +25,7 @@ class Folder(Struct, frozen=True):
     files: tuple[Path, ...]
     passed_over: tuple[tuple[str, int, str], ...] = ()
 
-    def said(self) -> Iterator[str]:
+    def skipped_lines(self) -> Iterator[str]:
         """What was passed over, a line each: `2 with the ending .txt: notes.txt and others`."""
         for reason, count, first in self.passed_over:
             yield f"{count:,} {reason}: {first}" + (" and others" if count > 1 else "")
@@ -75,7 +75,7 @@ def folder_of(folder: Path) -> Folder:
                 )
     contents = Folder(tuple(files), tuple((reason, count, firsts[reason]) for reason, count in sorted(reasons.items())))
     if not files:
-        rest = "; ".join(contents.said())
+        rest = "; ".join(contents.skipped_lines())
         raise AgentevalError(
             f"no file in this folder ends with {', '.join(ENDINGS)}" + (f" (passed over: {rest})" if rest else ""),
             where=str(folder),

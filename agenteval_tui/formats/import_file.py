@@ -317,7 +317,7 @@ class _Tally:
                     self._note(note, place)
                 for unseen in part.transcript.notes:
                     if unseen.code in (FORMAT_WITHOUT_CALLS, UNREAD_CALLS):
-                        self._note(replace(unseen, place="").said, place)
+                        self._note(replace(unseen, place="").description, place)
                 figures += [note.place for note in part.transcript.notes if note.code == LEFT_OUT]
                 figures += ["usage"] * ("usage" in codes)
                 for name in dict.fromkeys(figures):

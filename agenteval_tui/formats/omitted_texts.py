@@ -93,7 +93,7 @@ class UnreadTexts:
     def notes(self) -> Iterator[str]:
         """A sentence on what was left out, and one on what was shortened."""
         for fields, name in ((self._left_out, "not kept"), (self._shortened, "shortened")):
-            if text := fields.said():
+            if text := fields.text():
                 yield f"{name}: {text}"
 
 
@@ -277,7 +277,7 @@ class _Fields:
                 most[above] = max(most.get(above, 0), times)
         self._runs.update(most)
 
-    def said(self) -> str:
+    def text(self) -> str:
         """The fields in order, each in backquotes with how often it was there; "" for none.
 
         Of an object that has many the names are counted: `headers.*` (12 names, 40 rows).

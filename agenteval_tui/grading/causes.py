@@ -33,7 +33,7 @@ from agenteval_tui.grading.codes import Code
 from agenteval_tui.grading.placeholders import names_in
 from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResult, Outcome
 from agenteval_tui.grading.sentences import MEASURES, dotted_path
-from agenteval_tui.transcripts.finish_reason import SAID as ENDINGS
+from agenteval_tui.transcripts.finish_reason import ENDING_SENTENCES as ENDINGS
 from agenteval_tui.transcripts.model import SETUP, USER, ErrorCode, RunError
 
 Kind = Literal["failed", "error", "agent", "threshold", "ending"]

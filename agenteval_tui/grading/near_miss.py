@@ -24,7 +24,7 @@ TEXT_LIMIT = 20_000
 NEEDLE_LIMIT = 400
 _CUTOFF = 60.0
 _WORD_REST = 6
-_SAID = 100  # characters of a text that the fields keep; a sentence quotes fewer
+_LONGEST_QUOTE = 100  # characters of a text that the fields keep; a sentence quotes fewer
 _AROUND = 40
 _LONG = 40  # characters of a piece that the fields keep whole; of a longer one those around the difference
 BEFORE = 15
@@ -125,7 +125,7 @@ def _elsewhere(text: str, needle: str, side: str, ignore_case: bool) -> NearMatc
         "after": after[:_AROUND],
     }
     if text[start:end] != needle:
-        fields["text"] = text[start:end][:_SAID]
+        fields["text"] = text[start:end][:_LONGEST_QUOTE]
     return NearMatch(start, end, fields, 0.99)
 
 
@@ -149,7 +149,7 @@ def _normalised(text: str, needle: str, side: str) -> NearMatch | None:
                     "line": line_of(text, start),
                     "steps": [_STEPS[number][0] for number in steps],
                 }
-                if end - start > _SAID:
+                if end - start > _LONGEST_QUOTE:
                     fields["at"] = common_start(needle, text[start:end])
                     fields["text"] = part_around(text, start + fields["at"], start, end)
                 return NearMatch(start, end, fields, 0.98 - 0.01 * size)
@@ -352,9 +352,9 @@ def _first_difference(
         fields["column"] = at - text.rfind("\n", 0, at)
         fields["at"] = place
     if is_whole_piece:
-        fields["ends_before"] = needle[place : place + _SAID]
+        fields["ends_before"] = needle[place : place + _LONGEST_QUOTE]
     elif is_whole_needle:
-        fields["goes_on"] = text[at:end][:_SAID]
+        fields["goes_on"] = text[at:end][:_LONGEST_QUOTE]
     else:
         fields["found"], fields["expected"] = text[at], needle[place]
     if case:

@@ -43,7 +43,7 @@ def _way_to_observe(fields: Fields) -> str:
 
 
 _UNSEEN: Mapping[str, Callable[[Fields], str]] = {
-    Code.NOT_OBSERVED: lambda f: f"{Note(f['note'], f['what']).said}{_way_to_observe(f)}",
+    Code.NOT_OBSERVED: lambda f: f"{Note(f['note'], f['what']).description}{_way_to_observe(f)}",
     Code.UNREAD_PART: lambda f: f"the message could not be read: it has {f['what']}",
     Code.REQUEST_PART_UNKNOWN: lambda f: (
         f"{'system prompts' if f['part'] == 'system' else 'the tools on offer'} are not recorded here"

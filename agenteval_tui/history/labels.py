@@ -63,7 +63,7 @@ class Label(Struct, frozen=True):
         return self.rating is not None and self.rating >= GOOD_FROM
 
     @property
-    def said(self) -> str:
+    def verdict_text(self) -> str:
         """The verdict in words, without comment and name: `passed, 4 of 5`."""
         words = [] if self.passed is None else ["passed" if self.passed else "failed"]
         return ", ".join([*words, *([] if self.rating is None else [f"{self.rating} of 5"])])

@@ -556,6 +556,6 @@ def _summary(
         total=total[0] - superseded,
         settings=settings,
         executions=executions,
-        said=answer,
+        answer=answer,
         agent=agent,
     )

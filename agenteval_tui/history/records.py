@@ -314,7 +314,7 @@ class TestSummary(Struct, frozen=True):
     older ones say little about the test as it is now; `total` counts all ended runs ever. A criterion's figures are of
     its newest version only. `recent` holds the outcomes, newest last; `settings`, for each, the agent that was
     asked and the versions of the criteria, as a word that is the same for the same ones (empty: not told), and
-    `executions` what it was a run of (row ids; empty: not told). `said` is what the newest says in a line: why
+    `executions` what it was a run of (row ids; empty: not told). `answer` is what the newest says in a line: why
     it failed, else the start of its answer, and `agent` which agent that was.
     """
 
@@ -332,7 +332,7 @@ class TestSummary(Struct, frozen=True):
     total: int = 0
     settings: tuple[str, ...] = ()
     executions: tuple[int, ...] = ()
-    said: str = ""
+    answer: str = ""
     agent: str = ""
 
 

@@ -37,7 +37,7 @@ FIELDS = (
 )
 NOT_PASSED = ("failed", "error", "cancelled", "needs_review")
 _OUTCOMES = tuple(status for status in STATUSES if status != "grading")
-_SAID = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
+_STATUS_OF_WORD = {"review": "needs_review", "errors": "error", "pass": "passed", "fail": "failed"}
 _QUERY_PART = re.compile(r'((?:meta\.[\w.-]+|\w+)):("[^"]*"?|\S*)|("[^"]*"?|\S+)')
 _AGE = re.compile(r"(\d{1,5}) *(min|h|d|w|mo|y)")
 _MINUTES = {"min": 1, "h": 60, "d": 1440, "w": 10_080, "mo": 43_200, "y": 525_600}
@@ -216,7 +216,7 @@ def _outcomes(text: str) -> tuple[str, ...]:
     """The outcomes that one or several words (with commas) are the beginning of."""
     outcomes: list[str] = []
     for word in text.lower().split(","):
-        beginning = _SAID.get(word, word)
+        beginning = _STATUS_OF_WORD.get(word, word)
         outcomes += [
             outcome for outcome in _OUTCOMES if word and outcome.startswith(beginning) and outcome not in outcomes
         ]

@@ -59,13 +59,13 @@ class Surrounding(Struct, frozen=True):
     can't be used (`fix`; "": it can)."""
 
     name: str
-    said: str
+    description: str
     fix: str = ""
 
     @property
     def step(self) -> CheckStep:
         """As a step of a check."""
-        return CheckStep(self.name, not self.fix, f"{self.said}: {self.fix}" if self.fix else self.said)
+        return CheckStep(self.name, not self.fix, f"{self.description}: {self.fix}" if self.fix else self.description)
 
 
 def surroundings_of(config: Mapping[str, Any], base_dir: Path) -> tuple[Surrounding, ...]:

@@ -323,7 +323,7 @@ class RunAttempts:
         if ending is not None and ending.code in self._error_on_finish:
             fix = f"`error_on_finish` of the agent has `{ending.code}`"
             more = "raise `max_tokens`; " if ending.code == "length" else ""
-            error = RunError(ending.code, ending.said, more + fix, ErrorCode.ENDING, {"ending": ending.code})
+            error = RunError(ending.code, ending.description, more + fix, ErrorCode.ENDING, {"ending": ending.code})
         if error is not None:
             transcript = replace(transcript, error=error)
         if self.user is not None and not self.cached:

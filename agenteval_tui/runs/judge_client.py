@@ -205,7 +205,7 @@ class JudgeClient:
             # The key has the respondent as well: another judge gives another answer to the same question.
             plan = self._respondents.asked(request, case.suite_key)
         except AgentevalError as error:
-            return StoredReply(request, "", Reply(error=_said(error), at_ms=now_ms()))
+            return StoredReply(request, "", Reply(error=_message_of(error), at_ms=now_ms()))
         key = (request.hash, plan.hash)
         # A second opinion: neither an earlier answer nor one that another run is just getting will do.
         if anew:
@@ -232,7 +232,7 @@ class JudgeClient:
         try:
             respondent = self._respondent(request.kind, plan)
         except AgentevalError as error:
-            return Reply(error=_said(error), at_ms=now_ms())
+            return Reply(error=_message_of(error), at_ms=now_ms())
         config, withheld = respondent.config, respondent.withheld
         retries = Retries(int(config.get("max_attempts") or ATTEMPTS), self._retry_base_s)
         price = price_for(config, config_dir())
@@ -351,7 +351,7 @@ async def _ask_judge(agent: Any, config: Mapping[str, Any], request: RemoteReque
     ending = ending_of(single_answer.transcript) if request.payload.get("reply") == "text" else None
     if not error and ending is not None and ending.code != "empty":
         # "1" may be the beginning of "10".
-        error = f"{ending.said}, so its score can't be trusted: give the judge more max_tokens"
+        error = f"{ending.description}, so its score can't be trusted: give the judge more max_tokens"
     cost = cost_of(price, model, usage)
     reply = Reply(single_answer.transcript.final_output, model, error, usage.input_tokens, usage.output_tokens, cost)
     refused = single_answer.error is not None and single_answer.error.kind == "bad_request"
@@ -374,7 +374,7 @@ def _failure(error: RunError) -> str:
     return f"{error.message}" + (f" ({error.fix})" if error.fix else "")
 
 
-def _said(error: AgentevalError) -> str:
+def _message_of(error: AgentevalError) -> str:
     return error.what + (f" ({error.fix})" if error.fix else "")
 
 
@@ -410,7 +410,7 @@ async def call_function(
         root = Root.of(project, env, (("import own", request.target.rpartition(":")[0]),))
         host = await lease.tree(root, permission).host()
     except AgentevalError as error:
-        return _failed(f"{request.target} can't be started: {_said(error)}")
+        return _failed(f"{request.target} can't be started: {_message_of(error)}")
     except CallError as error:
         return _call_failure(request.target, error, error.program, env, project)
     printed = PrintedEnd()

@@ -417,7 +417,7 @@ async def calibrated(program: Program, permission: Permission, first: Recording)
     again = await record(replace(program, on_miss="error"), permission, answers=answers)
     if again.misses:
         raise AgentevalError(
-            f"the program sent different requests the second time: {again.misses[0].said}",
+            f"the program sent different requests the second time: {again.misses[0].description}",
             fix="--calibrate needs a program that sends the same requests when it gets the same answers",
         )
     return replace(first, volatile=volatile_parts(answers.pairs))
@@ -776,7 +776,7 @@ def _transcript(exchanges: Sequence[Exchange], session: Session, code: int, took
     usage = replace(transcript.usage, cost=session.known_cost if exchanges else None)
     error: RunError | None = None
     if session.misses and session.missed_at is not None and not session.went_live:
-        message = session.misses[0].said
+        message = session.misses[0].description
         error = RunError.told("cassette", message, "record it again, or give --live-after-miss")
     elif code == STOPPED:
         error = RunError("cancelled", "the recording was stopped", code=ErrorCode.CANCELLED)

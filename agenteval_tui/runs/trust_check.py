@@ -184,9 +184,9 @@ def _of_surroundings(around: Surroundings) -> Iterator[Use]:
     if leads_outside(around.copied, folder):
         yield Use(folder, (f"copies the folder {around.copied}",))
     for service in around.services:
-        yield Use(folder, (service.said,))
+        yield Use(folder, (service.description,))
     for hook in around.hooks:
-        yield Use(folder, (hook.said,))
+        yield Use(folder, (hook.description,))
         if hook.callable:
             yield from uses_of_code(folder, hook.callable, "python function", folder)
 
@@ -215,12 +215,12 @@ def _of_probes(folder: Path, state: Mapping[str, Mapping[str, Any]]) -> Iterator
         probe = Probe.of(name, written)
         if probe.runs_code:
             # The files that its command names are what it reads: they change from run to run.
-            yield Use(folder, (probe.said,))
+            yield Use(folder, (probe.description,))
         elif probe.kind == "url":
             sends = sends_keys({"kind": "http", "url": probe.target}, folder)
-            yield Use(folder, (probe.said,) if sends else (), sends)
+            yield Use(folder, (probe.description,) if sends else (), sends)
         elif any("{{" in place or leads_outside(place, folder) for place in probe.places):
-            yield Use(folder, (probe.said,))
+            yield Use(folder, (probe.description,))
 
 
 def _dataset(plan: Plan, suite_key: str, test_id: str) -> Iterator[str]:

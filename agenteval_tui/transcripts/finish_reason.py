@@ -37,7 +37,7 @@ _WORDS: dict[str, EndingCode] = {
     ),
     **dict.fromkeys(("incomplete", "pause_turn", "aborted", "abort", "insufficient_system_resource"), "incomplete"),
 }
-SAID: dict[str, str] = {
+ENDING_SENTENCES: dict[str, str] = {
     "length": "the answer was cut by max_tokens",
     "content_filter": "the answer was stopped by a content filter",
     "malformed_call": "the model made a tool call that its server could not read",
@@ -53,14 +53,14 @@ class Ending(Struct, frozen=True):
     finish_reason: str
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """One sentence: `the answer was cut by max_tokens (finish reason: length)`."""
         return describe_ending(self.code, self.finish_reason)
 
 
 def describe_ending(code: str, finish_reason: str) -> str:
     """The sentence of an ending; of a code that is not known here, the server's word alone."""
-    return f"{SAID.get(code, 'the answer ended early')} (finish reason: {finish_reason})"
+    return f"{ENDING_SENTENCES.get(code, 'the answer ended early')} (finish reason: {finish_reason})"
 
 
 @lru_cache(maxsize=256)
@@ -89,4 +89,4 @@ def with_ending(why: str, transcript: Transcript) -> str:
     ending = ending_of(transcript)
     if ending is None or ending.code == "empty":
         return why
-    return f"{SAID[ending.code]}; {why}" if why else SAID[ending.code]
+    return f"{ENDING_SENTENCES[ending.code]}; {why}" if why else ENDING_SENTENCES[ending.code]

@@ -343,7 +343,7 @@ class Note(Struct, frozen=True, omit_defaults=True):
     place: str = ""
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The note in words."""
         what = f"{self.place} = {self.what}" if self.place else self.what
         return _NOTES.get(self.code, "{what}").format(what=what)

@@ -33,7 +33,7 @@ class TranscriptRedactor(Redactor):
 
     def error(self, error: RunError) -> RunError:
         """`error` without secrets; the same object where there are none."""
-        kind, message, fix = self._said(error.kind), self._said(error.message), self._said(error.fix)
+        kind, message, fix = self._quoting(error.kind), self._quoting(error.message), self._quoting(error.fix)
         traceback, fields = self.traceback(error.traceback), self._fields(error.fields)
         if message is not error.message and "fingerprint" in fields:
             # It was made of the words with the secret in them, and may hold a part of it.
@@ -43,14 +43,14 @@ class TranscriptRedactor(Redactor):
 
     def _fields(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         return {
-            name: self._said(value) if isinstance(value, str) else self.data(value) for name, value in fields.items()
+            name: self._quoting(value) if isinstance(value, str) else self.data(value) for name, value in fields.items()
         }
 
     def traceback(self, traceback: Traceback | None) -> Traceback | None:
         """`traceback` without secrets; the same object where there are none."""
-        return None if traceback is None else with_texts(traceback, self._said)
+        return None if traceback is None else with_texts(traceback, self._quoting)
 
-    def _said(self, text: str) -> str:
+    def _quoting(self, text: str) -> str:
         # Messages quote what a server said, cut to a length.
         redacted = self.text(text)
         body = redacted.rstrip("…") if redacted.endswith("…") else redacted
@@ -177,7 +177,7 @@ class TranscriptRedactor(Redactor):
                     reference,
                     model=self.text(reference.model),
                     previous=self.text(reference.previous),
-                    error=self._said(reference.error),
+                    error=self._quoting(reference.error),
                 )
                 for reference in requests.references
             ),
@@ -219,7 +219,7 @@ class TranscriptRedactor(Redactor):
         if not self._in_reading(reading):
             return reading
         fields = self._fields(reading.fields)
-        traceback, output = self.traceback(reading.traceback), self.cut(self._said(reading.output))
+        traceback, output = self.traceback(reading.traceback), self.cut(self._quoting(reading.output))
         return replace(reading, value=self.data(reading.value), fields=fields, traceback=traceback, output=output)
 
     def _in_state(self, state: Iterable[ProbeState]) -> bool:
@@ -229,7 +229,7 @@ class TranscriptRedactor(Redactor):
     def _in_reading(self, reading: Reading | None) -> bool:
         if reading is None:
             return False
-        printed = self.cut(self._said(reading.output)) is not reading.output
+        printed = self.cut(self._quoting(reading.output)) is not reading.output
         raised = self.traceback(reading.traceback) is not reading.traceback
         return printed or raised or self.inside(reading.value) or self._fields(reading.fields) != reading.fields
 

@@ -40,7 +40,7 @@ class ExecutionEnds:
         self._send = send
         self._is_away = is_away
         self._environment = os.environ if environment is None else environment
-        self._said = ""
+        self._last_problem = ""
 
     async def tell(self, row: ExecutionRow, *, started_here: bool, looked_at: bool) -> None:
         """An execution has ended. `started_here`: this app started it; `looked_at`: it is on the screen."""
@@ -49,8 +49,8 @@ class ExecutionEnds:
             sequence = settings.sequence(self._environment)
             text, failed = await asyncio.to_thread(self._told, row, settings.webhook if started_here else "")
         except AgentevalError as error:
-            if str(error) != self._said:  # once, and not at every end
-                self._said = str(error)
+            if str(error) != self._last_problem:  # once, and not at every end
+                self._last_problem = str(error)
                 self._notifier.say_error(error)
             return
         took_s = (row.finished_ms - row.started_ms) / 1000 if row.finished_ms else 0.0

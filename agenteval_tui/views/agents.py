@@ -12,7 +12,7 @@ from agenteval_tui.views.model import Fact, Facts, Heading, Paragraph, Span, Tex
 
 _SIGNS: dict[bool | None, Span] = {True: ("✓", "good"), False: ("!", "broken"), None: ("·", "dim")}
 _STEP = 22  # cells before what a step found
-_SAID = {True: "yes", False: "no", None: "unknown"}
+_STATE_WORDS = {True: "yes", False: "no", None: "unknown"}
 
 
 def agents_view(agents: Sequence[Configured], reports: Mapping[int, CheckReport]) -> View:
@@ -51,7 +51,7 @@ def agent_in_full(
     for surrounding in around:
         label = "runs with" if surrounding.name == "python" else surrounding.name
         remedy = f"; {surrounding.fix}" if surrounding.fix else ""
-        facts.append(Fact(label, text(surrounding.said, (remedy, "broken"))))
+        facts.append(Fact(label, text(surrounding.description, (remedy, "broken"))))
     for name, is_set in keys:
         state: Span = ("is set", "good") if is_set else ("is not set", "broken")
         facts.append(Fact("key from", text(f"${one_line(name, 60)} ", state)))
@@ -72,6 +72,6 @@ def report_view(report: CheckReport) -> View:
 
 def _steps(report: CheckReport) -> Iterator[Text]:
     for step in report.steps:
-        detail = one_line(step.message, 300) or _SAID[step.ok]
+        detail = one_line(step.message, 300) or _STATE_WORDS[step.ok]
         took = f"{numbers.duration(step.latency_ms):>8}  "
         yield text(_SIGNS[step.ok], f" {one_line(step.name, 20):<10}", (took + detail, "dim"))

@@ -10,7 +10,7 @@ from agenteval_tui.grading.sentences import criterion_sentence
 
 _CHANGED = {"criterion": "criterion", "row": "expected values of the row"}
 _SENTENCES: dict[ReasonCode, str] = {
-    "no_verdict": "the {output} output with the {other} criterion has no verdict: {said}",
+    "no_verdict": "the {output} output with the {other} criterion has no verdict: {reason}",
     "each_alone": "the {what} and the output changed; each change alone {verdict}",
     "criterion_alone": "the {what} changed: with it, the old output also {verdict}; with the old {what}, the new"
     " output {before}",
@@ -103,5 +103,5 @@ def _words(fields: Mapping[str, Any]) -> dict[str, str]:
         words["verdict"], words["before"] = ("fails", "passed") if failed else ("passes", "failed")
     if "result" in fields:
         words["other"] = "new" if fields["output"] == "old" else "old"
-        words["said"] = criterion_sentence(fields["result"]) or str(fields["result"].outcome)
+        words["reason"] = criterion_sentence(fields["result"]) or str(fields["result"].outcome)
     return words

@@ -33,7 +33,7 @@ def compared_text(causes: Causes) -> str:
 
 def standing_text(standing: TriageStatus) -> str:
     """`ignored until it changes`, `open again (was: ...): ...`, with the note of the person who decided."""
-    return standing.said + (f": {standing.decision.note}" if standing.decision.note else "")
+    return standing.description + (f": {standing.decision.note}" if standing.decision.note else "")
 
 
 def names_of_tests(group: CauseGroup, most: int = _TESTS) -> str:
@@ -57,7 +57,7 @@ def decision_text(standing: TriageStatus, now_ms: int | None = None) -> Text:
     about += [one_line(decision.who, 40)] if decision.who else []
     about += [f"until {numbers.moment(decision.until_ms)}"] if decision.until_ms else []
     note = f": {one_line(decision.note, 200)}" if decision.note else ""
-    return text((standing.said, "good" if standing.holds else "warn"), (f" ({', '.join(about)}){note}", "dim"))
+    return text((standing.description, "good" if standing.holds else "warn"), (f" ({', '.join(about)}){note}", "dim"))
 
 
 def decision_line(standing: TriageStatus) -> Paragraph:
@@ -105,7 +105,7 @@ def causes_in_short(causes: Causes, decided: Decided, execution_id: str, options
     lines = [text((causes_text(causes), "bold"), (f"  (agenteval causes {short_id(execution_id)}{options})", "dim"))]
     for group in causes.present[:_WORST]:
         standing = decided.get(group.cause.signature)
-        more = ("  new" if group.trend == "new" else "") + (f"  {standing.said}" if standing is not None else "")
+        more = ("  new" if group.trend == "new" else "") + (f"  {standing.description}" if standing is not None else "")
         lines.append(text((f"{group.count:>5} × ", "bad"), one_line(group.title, 160), (more, "dim")))
     if len(causes.present) > _WORST:
         lines.append(text((f"      and {numbers.count(len(causes.present) - _WORST, 'more cause')}", "dim")))

@@ -141,8 +141,8 @@ def explanation(explanation: Explanation, options: str = "") -> View:
 
 def _of_the_run(explanation: Explanation) -> Iterator[Node]:
     remarks = (
-        *((explanation.ending.said,) if explanation.ending is not None else ()),
-        *(note.said for note in explanation.notes),
+        *((explanation.ending.description,) if explanation.ending is not None else ()),
+        *(note.description for note in explanation.notes),
     )
     # A transcript may note what ended the answer, too: said once.
     for remark in dict.fromkeys(remarks):

@@ -37,13 +37,13 @@ T = TypeVar("T")
 class Miss(Struct, frozen=True):
     """What a failed run missed first. `what` says where ("get_order order_id"); `expected` and `got` are JSON or texts
     in quotes, `at` the first character of `got` that differs, and `note` what the values alone do not show ("would
-    match ignoring case"); where nothing can be compared, `said` is the reason as a sentence."""
+    match ignoring case"); where nothing can be compared, `sentence` is the reason."""
 
     criterion: str
     what: str = ""
     expected: str = ""
     got: str = ""
-    said: str = ""
+    sentence: str = ""
     note: str = ""
     at: int = 0
 
@@ -116,14 +116,14 @@ def _failure(
     """The reason of some runs. What each run missed is read until one missed something else."""
     run = alike[0]
     first = first_miss(results_of(run.id)) if run.status == "failed" else None
-    failure = Failure(first or Miss("", said=reason), len(alike), of, run.id)
+    failure = Failure(first or Miss("", sentence=reason), len(alike), of, run.id)
     if first is None or not first.expected:
         return failure
     # One that missed something else ends it: then the reason is all that they share.
     for other in alike[1:]:
         miss = first_miss(results_of(other.id)) if other.status == "failed" else None
         if miss is None or (miss.criterion, miss.what, miss.expected) != (first.criterion, first.what, first.expected):
-            return replace(failure, miss=Miss("", said=reason))
+            return replace(failure, miss=Miss("", sentence=reason))
         if miss != first:
             # What the note says of one value may be wrong of what other runs got.
             failure = replace(failure, miss=replace(first, note=""), varies=True)
@@ -143,7 +143,7 @@ def first_miss(results: Sequence[CriterionResult]) -> Miss | None:
                 missed = next((line for line in metric.evidence if line.passed is False), None)
                 if missed is not None and (compared := _compared(result.criterion, missed)):
                     return compared
-    return Miss(result.criterion, said=why(result))
+    return Miss(result.criterion, sentence=why(result))
 
 
 def clearest(failures: Mapping[T, Failures]) -> T | None:

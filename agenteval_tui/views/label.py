@@ -44,12 +44,12 @@ def label_text(label: Label) -> str:
     of = f" ({_UNKNOWN})" if label.unknown else f" of {subject_text(label)}"
     who = f" by {label.who}" if label.who else ""
     comment = f": {label.comment}" if label.comment else ""
-    return f"label{of}{who}: {label.said}{comment}"
+    return f"label{of}{who}: {label.verdict_text}{comment}"
 
 
 def label_given(label: Label, status: str, *, taken_back: bool = False) -> Text:
     """`tone: passed, 4 of 5; the run now counts as failed`: the effect of a label, or of taking it back."""
-    statement = f"{one_line(subject_text(label), 60)}: {'taken back: ' if taken_back else ''}{label.said}"
+    statement = f"{one_line(subject_text(label), 60)}: {'taken back: ' if taken_back else ''}{label.verdict_text}"
     return text(f"{statement}; the run now counts as ", outcome_text(status))
 
 
@@ -65,14 +65,17 @@ def _label(label: Label, differs: bool, now_ms: int | None) -> Iterator[Element]
     sign = ("✓ ", "good") if label.good else ("✗ ", "bad")
     age = f"  {numbers.age(label.at_ms, now_ms)}" if now_ms is not None else ""
     about = (f"  {one_line(label.who, 40)}{age}" if label.who else age, "dim")
-    yield Paragraph(text(warning, of, sign, label.said, about), 1)
+    yield Paragraph(text(warning, of, sign, label.verdict_text, about), 1)
     if label.comment:
         yield Paragraph(text((label.comment, "dim")), 3)
 
 
 def labels_table(labels: Iterable[tuple[RunRow, Label]]) -> Table:
     """A row a label: run, test, criterion, what was said, who said it, comment."""
-    rows = ((run.id, run.test_id, subject_text(label), label.said, label.who, label.comment) for run, label in labels)
+    rows = (
+        (run.id, run.test_id, subject_text(label), label.verdict_text, label.who, label.comment)
+        for run, label in labels
+    )
     return text_table(("Run", "Test", "Criterion", "Label", "Who", "Comment"), rows)
 
 
@@ -113,7 +116,7 @@ def said_last(label: Label, now_ms: int) -> str:
     """`Last label by kim 2 d ago: failed: too rude`."""
     who = f" by {one_line(label.who, 40)}" if label.who else ""
     comment = f": {one_line(label.comment, 200)}" if label.comment else ""
-    return f"Last label{who} {numbers.age(label.at_ms, now_ms)}: {label.said}{comment}"
+    return f"Last label{who} {numbers.age(label.at_ms, now_ms)}: {label.verdict_text}{comment}"
 
 
 def labelled_text(labels: Sequence[Label]) -> str:
@@ -122,7 +125,7 @@ def labelled_text(labels: Sequence[Label]) -> str:
         return ""
     who = f" by {one_line(labels[-1].who, 20)}" if labels[-1].who else ""
     more = f" and {len(labels) - 1} more" if len(labels) > 1 else ""
-    return f"labelled {labels[-1].said}{who}{more}"
+    return f"labelled {labels[-1].verdict_text}{who}{more}"
 
 
 def agreement_text(labels: Agreement, *, edited: bool) -> Text:

@@ -32,7 +32,7 @@ MEASURES: dict[Shown, str] = {
     "cost": "cost, US dollars",
     "steps": "tool calls per run",
 }
-SAID: dict[Shown, Callable[[float], str]] = {
+FIGURE_TEXTS: dict[Shown, Callable[[float], str]] = {
     "rate": lambda value: f"{value * 100:.0f} %",
     "latency": numbers.duration,
     "tokens": lambda value: f"{value:,.0f}" if value < 100_000 else f"{value / 1000:,.0f}k",
@@ -98,7 +98,7 @@ def value_text(series: Series, figure: Shown, at: int | None) -> str:
         return "" if point is None or point.rate is None else numbers.percent(point.rate)
     points = series.spent.get(figure)
     spent = series.spent_overall.get(figure) if at is None else points[at] if points else None
-    return "" if spent is None else SAID[figure](spent.total if figure == "cost" else spent.p50)
+    return "" if spent is None else FIGURE_TEXTS[figure](spent.total if figure == "cost" else spent.p50)
 
 
 def figures_text(point: OutcomeRates) -> Text:

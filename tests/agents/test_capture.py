@@ -366,7 +366,7 @@ async def test_a_program_that_asks_no_model_says_so(tmp_path: Path) -> None:
     found, events = await run(config, tmp_path, {}, "hello")
     assert found.final_output.strip() == "hi"
     assert [one.note.code for one in events if isinstance(one, Noted)] == ["text_only", "no_requests"]
-    assert "it asked none" in found.notes[1].said
+    assert "it asked none" in found.notes[1].description
 
 
 async def test_a_program_that_fails_first_is_not_said_to_ignore_the_address(tmp_path: Path) -> None:
@@ -374,7 +374,7 @@ async def test_a_program_that_fails_first_is_not_said_to_ignore_the_address(tmp_
     _, events = await run(config, tmp_path, {}, "hello")
     assert isinstance(events[-1], Failed)
     (note,) = [event.note for event in events if isinstance(event, Noted) and event.note.code == "no_requests"]
-    assert "the agent failed first" in note.said
+    assert "the agent failed first" in note.description
 
 
 async def test_a_program_whose_model_can_not_be_reached_names_its_server(tmp_path: Path) -> None:

@@ -592,7 +592,7 @@ async def test_figures_that_can_not_be_so_are_noted(run_agent: Run, figures: str
     ran = await run_agent(python(code))
     assert (ran.transcript.error, ran.transcript.usage) == (None, usage)
     (note,) = ran.transcript.notes
-    assert (note.code, len(note.said) < 300) == ("usage", True)
+    assert (note.code, len(note.description) < 300) == ("usage", True)
 
 
 async def test_a_program_that_was_killed_has_a_remedy_of_its_own(run_agent: Run) -> None:

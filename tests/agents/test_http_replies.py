@@ -133,5 +133,5 @@ def test_figures_that_can_not_be_so_are_not_counted(value: object) -> None:
     figures = {"input_tokens": value, "output_tokens": 2}
     list(other.take_whole(json.dumps({"content": [block], "stop_reason": "end_turn", "usage": figures})))
     assert (chat.usage, other.usage) == (Usage(None, 2), Usage(None, 2))
-    assert chat.figures.notes[0].said.count(" = ") == 2
-    assert "input_tokens = " in other.figures.notes[0].said
+    assert chat.figures.notes[0].description.count(" = ") == 2
+    assert "input_tokens = " in other.figures.notes[0].description

@@ -247,7 +247,7 @@ async def test_figures_that_can_not_be_so_are_not_counted(run_function: Run) -> 
     assert ran.transcript.usage == Usage(None, 3)
     (note,) = ran.transcript.notes
     assert note.code == "usage"
-    assert "input_tokens = -5" in note.said
+    assert "input_tokens = -5" in note.description
 
 
 @in_module_loop

@@ -202,7 +202,7 @@ def test_a_request_that_is_made_again_counts_once_and_its_tokens_each_time() -> 
     talk.ask([*said, user("b")], made("end"))
     assert talk.told == ["user: a", "assistant: used", "user: b", "assistant: end"]
     assert talk.transcript.usage.input_tokens == 30
-    assert [note.said for note in talk.transcript.notes] == [
+    assert [note.description for note in talk.transcript.notes] == [
         "asked again, because the first answer failed or was not used: 2 requests"
     ]
 
@@ -219,7 +219,7 @@ def test_a_conversation_that_takes_another_way_repeats_nothing() -> None:
 def test_a_model_that_fails_at_the_end_is_said() -> None:
     talk = Talk()
     talk.ask([user("a")], None, status=500)
-    assert [note.said for note in talk.transcript.notes] == [
+    assert [note.description for note in talk.transcript.notes] == [
         "the last request to a model was not answered: HTTP 500: busy"
     ]
     assert talk.transcript.final_output == ""

@@ -107,13 +107,13 @@ def test_the_nearest_is_the_one_with_the_fewest_differences() -> None:
     assert found is not None
     number, differences = found
     assert number == 0
-    assert [one.said for one in differences] == [
+    assert [one.description for one in differences] == [
         'messages[1].content: recorded "Orders from Germany", now "Orders from France"'
     ]
     long = "x" * 500
     (only,) = Matcher().differences(asked(long + " Germany " + long), asked(long + " France " + long))
-    assert len(only.said) < 200
-    assert all(name in only.said for name in ("Germany", "France"))
+    assert len(only.description) < 200
+    assert all(name in only.description for name in ("Germany", "France"))
 
 
 @pytest.mark.parametrize("field", ["contents", "input", "messages"])
@@ -139,7 +139,7 @@ def test_equal_requests_get_their_answers_in_order_and_the_last_one_again() -> N
     assert [playback.answer(asked("a")) for _ in range(3)] == [said("1"), said("2"), said("2")]
     missed = playback.answer(asked("b"))
     assert isinstance(missed, Miss)
-    assert "the nearest is request 1" in missed.said
+    assert "the nearest is request 1" in missed.description
     assert isinstance(Playback(Cassette()).answer(asked("b")), Miss)
 
 

@@ -268,7 +268,7 @@ async def test_a_recording_that_does_not_answer_for_a_while_goes_on_and_says_wha
         assert what.request == 0
         await asyncio.to_thread(recorder.answered, 0, {"result": {}})
         assert [one.question.title for one in session.exchanges()] == ["tools/list mcp/shop"]
-        assert [note.said for note in session.notes] == [
+        assert [note.description for note in session.notes] == [
             "not recorded, because the recording did not answer in time: 1 message of shop"
         ]
     finally:
@@ -319,7 +319,7 @@ async def test_nonsense_at_the_address_is_refused() -> None:
     async with recording(Session()) as base, httpx.AsyncClient(trust_env=False) as client:
         for body in (b"", b"{}", b'{"type": "request"}', b"[" * 5000):
             assert (await client.post(f"{base}/mcp", content=body)).status_code == 400
-        assert (await client.post(f"{base}/mcp", content=b'{"type": "answer", "request": 9, "said": {}}')).is_success
+        assert (await client.post(f"{base}/mcp", content=b'{"type": "answer", "request": 9, "message": {}}')).is_success
 
 
 def test_the_address_comes_in_a_variable_or_in_path() -> None:

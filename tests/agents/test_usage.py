@@ -500,7 +500,7 @@ def test_what_does_not_add_up_is_noted_with_its_figures(raw: Any, usage: Usage, 
     reader = UsageReader()
     assert reader.read(raw) == usage
     assert reader.notes == (Note("usage_total", what),)
-    assert what in reader.notes[0].said
+    assert what in reader.notes[0].description
 
 
 @pytest.mark.parametrize("wrong", [-1, 3.5, math.nan, math.inf, 10**60, "12", True, [3], {"n": 1}])

@@ -151,32 +151,32 @@ def test_a_decision_holds_until_something_changes(store: Store, ran: Made) -> No
 
 def test_each_decision_does_what_it_says(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text", "text", ""], refund=["tool", "down"])
-    assert decided(store, "quarantine", until_ms=now_ms() + 50_000).said == "The filter of 1 test in quarantine"
+    assert decided(store, "quarantine", until_ms=now_ms() + 50_000).effect == "The filter of 1 test in quarantine"
     ((held,),) = (tuple(quarantines.active(store)),)
     assert (held.test_id, held.criterion, held.who) == ("smoke", "The filter", "kim")
     assert open_again(store) == ""
     assert open_again(store, at_ms=now_ms() + 60_000) == "its date has passed"
     quarantines.end(store, SUITE, "smoke", "The filter").result()
     assert open_again(store) == "smoke is no longer in quarantine"
-    assert decided(store, "quarantine", "timeout").said == "1 test in quarantine"
+    assert decided(store, "quarantine", "timeout").effect == "1 test in quarantine"
 
-    assert decided(store, "accept").said == "execution E1 is the baseline of 1 test"
+    assert decided(store, "accept").effect == "execution E1 is the baseline of 1 test"
     assert [one.test_id for one in baselines(store)] == ["smoke"]
 
     store.label("E1-001", 5, criterion="The filter").result()
-    assert decided(store, "label", note="really wrong").said == "1 run labelled failed"
+    assert decided(store, "label", note="really wrong").effect == "1 run labelled failed"
     (label,) = store.labels(["E1-000"])
     assert (label.passed, label.criterion_hash, label.comment, label.who) == (
         False, specs_of("v1")[0].hash, "really wrong", "kim",
     )  # fmt: skip
-    assert decided(store, "label").said == "every run already had a label"
+    assert decided(store, "label").effect == "every run already had a label"
     with pytest.raises(HistoryError, match="no run GONE"):
         give_labels(store, [Label("E1-000", 1), Label("GONE", 1)])
     assert len(store.labels()) == 2, "all of them, or none"
     labelled = {store.run(one).rowid for one in ("E1-000", "E1-001")}
     assert set(disagreements(store, store.run_ids())) == labelled, "no judge had a say in the others"
 
-    assert decided(store, "fix", "Looks").said == "the criterion is to be fixed"
+    assert decided(store, "fix", "Looks").effect == "the criterion is to be fixed"
     known = [one.signature for one in triage.decisions(store)]
     assert {one.decision for one in triage.decisions(store)} == {"label", "fix", "quarantine"}
     wanted = triage.decisions(store)[0]
@@ -187,14 +187,14 @@ def test_each_test_gets_the_newest_execution_that_has_the_cause_as_its_baseline(
     ran("E1", smoke=["text"], refund=["text"])
     ran("E2", smoke=["text"])
     made = decide(store, group(group_failures(store, newest_scope(store)), "filter"), "accept")
-    assert made.said == "the newest execution of each is the baseline of 2 tests"
+    assert made.effect == "the newest execution of each is the baseline of 2 tests"
     assert {one.test_id: one.execution_id for one in baselines(store)} == {"smoke": "E2", "refund": "E1"}
 
 
 def test_runs_whose_agent_failed_are_labelled_as_a_whole(store: Store, ran: Made) -> None:
     ran("E1", smoke=["text", ""], refund=["down"])
-    assert decided(store, "label", "timeout").said == "1 run labelled failed"
-    assert decided(store, "label", "timeout").said == "every run already had a label"
+    assert decided(store, "label", "timeout").effect == "1 run labelled failed"
+    assert decided(store, "label", "timeout").effect == "every run already had a label"
     assert [(one.run_id, one.whole) for one in store.labels()] == [("E1-002", True)]
 
 

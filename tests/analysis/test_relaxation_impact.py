@@ -36,17 +36,17 @@ def test_what_each_would_flip(make_history, answered) -> None:
     assert bench.judge(0).outcome is Outcome.FAILED
     first = next(bench.relaxations(0))
     assert first
-    assert all(one.impact is None and one.said == "not counted yet" for one in first)
+    assert all(one.impact is None and one.summary == "not counted yet" for one in first)
     suggestions = counted(bench)
     best = suggestions[0]
     assert best.relaxation.title == "ignore case: `contains_ignore_case`"
     assert best.counted
     assert best.impact is not None
     assert {run for run, _, _ in best.impact.flips} == {f"EXECUTION-RUN-000{n}" for n in (0, 2, 4)}
-    assert best.said == "3 of 5 runs flip to passed"
+    assert best.summary == "3 of 5 runs flip to passed"
     assert "// in small letters" in best.relaxation.new_text
     narrow = next(one for one in suggestions if one.relaxation.title.startswith('also accept "SHIPPED"'))
-    assert narrow.said == "2 of 5 runs flip to passed"
+    assert narrow.summary == "2 of 5 runs flip to passed"
     # Counting is of the stored runs: grading them by hand says the same.
     for one in suggestions:
         assert bench.judge(0, one.relaxation.new_text).outcome is Outcome.PASSED
@@ -63,7 +63,7 @@ def test_people_said_otherwise(make_history, answered) -> None:
     best = counted(bench)[0]
     assert (best.labels.labelled, best.labels.now, best.labels.then) == (3, 2, 2)
     assert best.labels.against == ["EXECUTION-RUN-0002"]
-    assert best.said == "2 of 4 runs flip to passed; agrees with 2 of 3 labels (now 2)"
+    assert best.summary == "2 of 4 runs flip to passed; agrees with 2 of 3 labels (now 2)"
 
 
 def test_of_an_edited_config_and_of_one_that_passes(make_history, answered) -> None:

@@ -145,7 +145,7 @@ def test_a_program_is_recorded_graded_and_replayed_without_a_server(
     assert [line.split("  ")[-1] for line in listed.out.splitlines()] == ["first request", "2 messages added"]
     shown = cli("show", found["run"], "--request", "last", "--json").json("requests")
     assert [one["role"] for one in shown["requests"][0]["messages"]] == ["user", "assistant", "tool"]
-    assert (shown["requests"][0]["since"], shown["requests"][0]["changes"][0]["said"]) == (1, "2 messages added")
+    assert (shown["requests"][0]["since"], shown["requests"][0]["changes"][0]["description"]) == (1, "2 messages added")
     assert "shipped" in cli("show", found["run"], "--request", "2").out
     wrong = cli("show", found["run"], "--request", "3")
     assert wrong.code == 2

@@ -339,7 +339,7 @@ def test_a_folder_says_what_it_passed_over(tmp_path: Path) -> None:
         "c.jsonl.gz",
         "deep/d.eval",
     ]
-    assert list(found.said()) == [
+    assert list(found.skipped_lines()) == [
         "2 hidden: .git and others",
         "1 link to a folder, not followed: again",
         "1 link to nothing: nowhere.json",

@@ -286,7 +286,7 @@ def test_the_export_says_what_it_cannot_keep(
         assert main(["export", "last", str(tmp_path / f"{name}.out"), "--format", name], launch_app=lambda _: 0) == 0
         said = capsys.readouterr().err.splitlines()
         assert [line.removeprefix("note: ") for line in said] == [
-            f"not kept: {one.said} (1 run)" for one in exporters()[name].losses if one.code != "attached_bytes"
+            f"not kept: {one.description} (1 run)" for one in exporters()[name].losses if one.code != "attached_bytes"
         ]
         written = (tmp_path / f"{name}.out").read_text("utf-8")
         assert written.count("not_kept") == 1
@@ -296,8 +296,8 @@ def test_the_export_says_what_it_cannot_keep(
     for name, exporter in exporters().items():
         for one in exporter.losses:
             assert f"{name}: " in help_text
-            assert one.said in " ".join(help_text.split())
-            assert one.said in " ".join(page.split())
+            assert one.description in " ".join(help_text.split())
+            assert one.description in " ".join(page.split())
 
 
 @pytest.mark.sweep

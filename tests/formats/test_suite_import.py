@@ -617,7 +617,7 @@ def test_power_ui_says_just_what_it_cannot_keep(one: SheetLoss) -> None:
     if of_criterion:
         test.criteria = [Criterion.model_validate({**criterion, **more})]
     made = plain.model_copy(update={"tests": [test]})
-    assert sheets_of(made, "k").notes == [f"t: not kept: {one.said}"]
+    assert sheets_of(made, "k").notes == [f"t: not kept: {one.description}"]
 
 
 # What js-yaml 4.3.2 makes of plain scalars, and how JavaScript writes them.

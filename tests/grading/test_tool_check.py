@@ -96,7 +96,7 @@ def test_nothing_configured_is_neutral(metric: dict[str, Any]) -> None:
 )
 def test_matchers(expected: Any, right: list[Any], wrong: list[Any]) -> None:
     matcher = compile_matcher(expected)
-    assert matcher.said
+    assert matcher.description
     metric = {"tools": [{"name": "f", "arguments": {"x": expected}}]}
     for value in right:
         assert matcher.holds(value), value

@@ -95,7 +95,7 @@ def test_a_label_says_passed_or_failed_and_can_be_taken_back(filled: Store) -> N
     alone = filled.label(RUN.format(1), passed=True).result()
     found = {label.id: label for label in filled.labels()}
     assert [found[one].good for one in (rated, both, alone)] == [True, False, True]
-    assert [found[one].said for one in (rated, both, alone)] == ["5 of 5", "failed, 5 of 5", "passed"]
+    assert [found[one].verdict_text for one in (rated, both, alone)] == ["5 of 5", "failed, 5 of 5", "passed"]
     assert Label("r", 3).good is False
     with pytest.raises(HistoryError, match="passed or failed"):
         filled.label(RUN.format(0), comment="nothing said").result()

@@ -269,7 +269,7 @@ def test_a_criterions_figures_are_of_its_newest_version(store: Store) -> None:
     assert list(found.criteria) == ["polite", "looks it up"]
     assert found.settings[0] != found.settings[1] == found.settings[2]
     assert len(set(found.executions)) == 3
-    assert found.said == "it was late"
+    assert found.answer == "it was late"
     assert found.recent == ("failed", "passed", "passed")
 
 

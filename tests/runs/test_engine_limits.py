@@ -127,7 +127,7 @@ async def test_a_run_whose_requests_are_partly_priced_has_no_known_cost(executio
     assert ended.message.startswith("the limit on cost can't be kept, so no more runs started after 1 of 40 runs")
     run = next(row for row in one.store.runs_of_execution(one.store.execution("last").id) if row.status == "passed")
     assert (run.input_tokens, run.cost) == (10, None)
-    said = [note.said for note in one.store.transcript(run.id).notes]
+    said = [note.description for note in one.store.transcript(run.id).notes]
     assert said == ["the cost is at least $0.0125: the price of some requests is not known"]
 
 

@@ -214,7 +214,7 @@ async def test_a_failing_hook_after_a_run_is_said_and_changes_no_verdict(orders:
     assert [one.error is None for one in transcript.hooks] == [False, True], "the second one ran all the same"
     (note,) = transcript.notes
     assert note.code == "after_hook"
-    assert "ended with exit code 2" in note.said
+    assert "ended with exit code 2" in note.description
 
 
 async def test_hooks_of_suite_and_test_have_their_order(orders: Any, tmp_path: Path) -> None:

@@ -198,7 +198,7 @@ async def test_it_speaks_at_most_max_turns_times_after_what_is_written(execution
     row, transcript = only_run(one)
     users = [(message.content, message.simulated) for message in transcript.messages if message.role == "user"]
     assert users == [("first", False), ("second", False), ("more", True), ("more", True)]
-    assert [note.said for note in transcript.notes] == [
+    assert [note.description for note in transcript.notes] == [
         "the simulated user did not end the conversation: it reached max_turns (2)"
     ]
     assert row.status == "passed"

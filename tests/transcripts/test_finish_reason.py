@@ -34,14 +34,14 @@ def test_an_ending_comes_first() -> None:
     said = "the answer was cut by max_tokens"
     assert with_ending("says 42: it does not", CUT) == f"{said}; says 42: it does not"
     assert with_ending("", CUT) == said
-    assert ending_of(CUT).said == f"{said} (finish reason: length)"
+    assert ending_of(CUT).description == f"{said} (finish reason: length)"
     (_, first), *_ = blocks_of(CUT)
     assert (first.key, first.text) == (("ending", 0), f"{said} (finish reason: length)")
 
 
 def test_what_is_no_ending() -> None:
     empty = Transcript((Message("user", "a"),), finish_reason="stop")
-    assert ending_of(empty).said == "the answer is empty (finish reason: stop)"
+    assert ending_of(empty).description == "the answer is empty (finish reason: stop)"
     assert with_ending("x", empty) == "x"
     assert ending_of(Transcript((Message("user", "a"),))) is None  # nobody said how it ended
     assert ending_of(Transcript(finish_reason="length", error=RunError("timeout", "x"))) is None

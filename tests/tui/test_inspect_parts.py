@@ -129,7 +129,7 @@ def test_a_run_becomes_a_row() -> None:
     two = Transcript((Message("user", "a"), Message("user", "b"), Message("assistant", "c")))
     assert asked_of(two) == [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
     made = provenance_of(RUN, (Label("RUN1", 2, comment="no", who="kim"),))
-    assert made["label"] == {"said": "2 of 5", "who": "kim", "comment": "no"}
+    assert made["label"] == {"verdict": "2 of 5", "who": "kim", "comment": "no"}
     assert made["at"] == "2026-11-21T12:00:00Z"
     path, encoding = dataset_for(RUN, None)
     assert (path.name, encoding) == ("test-1.rows.jsonl", None)

@@ -137,7 +137,7 @@ def test_figures_stand_below_their_heads(tree: SuiteTree, width: int) -> None:
 
 def test_runs_are_a_glyph_each_and_those_that_do_not_count_are_dim() -> None:
     made = suite("One", {"t": (P, F, P, F)})
-    one = replace(made.summaries["t"], settings=("old", "old", "new", "new"), executions=(1, 1, 2, 2), said="no")
+    one = replace(made.summaries["t"], settings=("old", "old", "new", "new"), executions=(1, 1, 2, 2), answer="no")
     tree = SuiteTree(Overview((replace(made, summaries={"t": one}),)))
     cells = tree.line(1, 66, focused=False)
     assert [cell for cell in cells if set(cell[0]) <= {"✓", "✗", "~"}] == [

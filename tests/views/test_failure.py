@@ -50,7 +50,7 @@ def test_what_was_expected_stands_beside_what_came() -> None:
     assert first_miss([result("says", TEXT)]) == Miss(
         "says", "", '"5000"', '"5.000"', note="would match without the separators in numbers", at=2
     )
-    assert first_miss([result("says", ABSENT)]) == Miss("says", said='"14 days" is not in the text')
+    assert first_miss([result("says", ABSENT)]) == Miss("says", sentence='"14 days" is not in the text')
     passed = CriterionResult("fine", Outcome.PASSED, 1.0)
     assert first_miss([passed]) is None
     decisive = first_miss([result("warns", ORDER, severity="warning"), passed, result("says", TEXT)])
@@ -72,7 +72,7 @@ def test_what_was_expected_stands_beside_what_came() -> None:
     )
     turned = first_miss([result("must not", TEXT, negate=True)])
     assert turned is not None
-    assert turned.said
+    assert turned.sentence
     assert not turned.expected, "of a check that must fail nothing was expected"
 
 
@@ -98,7 +98,7 @@ def test_values_that_look_equal_are_told_apart_by_the_note() -> None:
         [result("asks", Evidence("tools[0].arguments", False, code=Code.UNREADABLE, fields=unreadable))]
     )
     assert missed is not None
-    assert missed.said == 'the arguments of the call of t are not valid JSON: "{"'
+    assert missed.sentence == 'the arguments of the call of t are not valid JSON: "{"'
 
 
 def test_the_last_execution_counts_unless_all_of_it_passed() -> None:
@@ -114,7 +114,7 @@ def test_the_last_execution_counts_unless_all_of_it_passed() -> None:
     ]  # fmt: skip
     asks = Miss("asks", "get_order order_id", '"#W1"', '"W1"')
     assert failures(runs, results_of) == Failures(
-        (Failure(asks, 2, 3, "4"), Failure(Miss("", said="error"), 1, 3, "2"))
+        (Failure(asks, 2, 3, "4"), Failure(Miss("", sentence="error"), 1, 3, "2"))
     )
     assert read == ["4", "3"], "each run of a reason is read, and none of an error"
     passed = [run("6", "passed", "C"), *runs]
@@ -143,7 +143,7 @@ def test_a_reason_of_several_runs_says_only_what_all_of_them_missed() -> None:
     assert (varied.miss.expected, varied.miss.got, varied.got_label) == ('"yes"', '"no"', "got e.g.")
     for place in range(3):
         rows = [missed("no" if number == place else "yes", "perhaps") for number in range(3)]
-        assert reason(*rows).miss == Miss("", said="late"), place
+        assert reason(*rows).miss == Miss("", sentence="late"), place
 
 
 def test_the_reasons_of_runs_are_those_of_all_of_them() -> None:
@@ -157,7 +157,7 @@ def test_the_clearest_failure_compares_two_short_values() -> None:
     def one(miss: Miss, runs: int = 3) -> Failures:
         return Failures((Failure(miss, runs, 3),))
 
-    said, long = one(Miss("c", said="not there")), one(Miss("c", "", '"a long value"', '"another"'))
+    said, long = one(Miss("c", sentence="not there")), one(Miss("c", "", '"a long value"', '"another"'))
     short, rare = one(Miss("c", "", '"#1"', '"1"')), one(Miss("c", "", '"a"', '"b"'), runs=1)
     assert clearest({"passed": Failures(), "said": said, "long": long, "short": short, "rare": rare}) == "short"
     assert clearest({"said": said, "too": said}) == "said"

@@ -23,7 +23,7 @@ from agenteval_tui.views import terminal
 from agenteval_tui.views.flaky import flaky_table, flaky_view, suggestions_view
 from agenteval_tui.views.model import ASCII, Table, View, plain
 from agenteval_tui.views.trends import (
-    SAID,
+    FIGURE_TEXTS,
     alert_view,
     alerts_table,
     break_text,
@@ -57,7 +57,7 @@ def printed(view: View | Table, width: int = 100) -> list[str]:
     ("cost", "said"), [(0.0, "$0.00"), (0.00002, "< $0.0001"), (0.0018, "$0.0018"), (0.25, "$0.25"), (12.3, "$12.30")]
 )
 def test_a_cost_is_not_rounded_to_nothing(cost: float, said: str) -> None:
-    assert SAID["cost"](cost) == said
+    assert FIGURE_TEXTS["cost"](cost) == said
 
 
 def test_figures_over_time_are_a_row_a_day_and_one_over_all(store: Store) -> None:

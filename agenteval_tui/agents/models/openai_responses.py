@@ -155,7 +155,7 @@ class ResponsesReply(ModelReply):
         self._items: dict[int, Mapping[str, Any]] = {}
         self._calls_at: dict[int, CallParts] = {}
         self._call_of_item: dict[str, CallParts] = {}
-        self._said: set[tuple[int, str]] = set()  # (place, what) of which pieces have come
+        self._streamed: set[tuple[int, str]] = set()  # (place, what) of which pieces have come
         self._last_summary: tuple[int, int] | None = None
 
     @property
@@ -237,8 +237,8 @@ class ResponsesReply(ModelReply):
                 text = text_at(part, "text") or text_at(part, "refusal")
                 yield from self._text(place, "text" if "text" in part else "refusal", text, whole=True, last=False)
             # After all parts: the first one must not keep the others from being told.
-            self._said |= {(place, "text"), (place, "refusal")}
-        elif kind == "reasoning" and (place, "reasoning") not in self._said:
+            self._streamed |= {(place, "text"), (place, "refusal")}
+        elif kind == "reasoning" and (place, "reasoning") not in self._streamed:
             parts = [string(part.get("text")) for key in ("summary", "content") for part in mappings(item.get(key))]
             thought = "\n\n".join(part for part in parts if part)
             if thought:
@@ -263,11 +263,11 @@ class ResponsesReply(ModelReply):
         self, place: int, what: str, text: str, *, whole: bool = False, last: bool = True
     ) -> Iterator[AgentEvent]:
         """A piece of text, or with `whole` all of it, which counts only where no pieces came."""
-        if whole and (place, what) in self._said:
+        if whole and (place, what) in self._streamed:
             return
         if text:
             if not whole or last:
-                self._said.add((place, what))
+                self._streamed.add((place, what))
             yield from self.add_text(text)
 
     def _reasoning(self, place: int, part: object, text: str) -> Iterator[AgentEvent]:
@@ -277,7 +277,7 @@ class ResponsesReply(ModelReply):
             if self._last_summary not in (None, here):
                 text = f"\n\n{text}"
             self._last_summary = here
-            self._said.add((place, "reasoning"))
+            self._streamed.add((place, "reasoning"))
             yield ReasoningDelta(text)
 
     def _call(self, place: int, item: Mapping[str, Any]) -> Iterator[AgentEvent]:

@@ -80,7 +80,7 @@ class Probe(Struct, frozen=True):
         return cls(name, kind, written[kind], written.get("database", ""), float(written.get("timeout", 10.0)))
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What it would run, read or get, in words."""
         target = self.target if isinstance(self.target, str) else " ".join(self.target)
         return f"state probe {self.name}: {self.kind} {target}"
@@ -109,9 +109,9 @@ class Probe(Struct, frozen=True):
         except UnreadError as problem:
             return problem.reading
         except NotTrustedError as error:
-            return unread(ReadingProblem.NOT_PERMITTED, message=_said(error))
+            return unread(ReadingProblem.NOT_PERMITTED, message=_message_of(error))
         except AgentevalError as error:
-            return unread(ReadingProblem.UNUSABLE, message=_said(error))
+            return unread(ReadingProblem.UNUSABLE, message=_message_of(error))
         except (TypeError, ValueError, OSError, RuntimeError) as error:  # such as a value that JSON can't hold
             return unread(ReadingProblem.UNUSABLE, message=str(error)[:_LONGEST_WORDS])
 
@@ -136,13 +136,13 @@ class Probe(Struct, frozen=True):
 
     async def _command(self, around: ProbeSurroundings) -> str:
         words = [render(word, around.variables) for word in argv_of(self.target)]
-        around.permission.require_code(around.folder, self.said)
+        around.permission.require_code(around.folder, self.description)
         try:
             program = await start(words, cwd=around.workdir, env=around.env, permission=around.permission)
         except NotTrustedError:
             raise
         except AgentevalError as error:
-            raise UnreadError(ReadingProblem.NO_START, message=_said(error)) from None
+            raise UnreadError(ReadingProblem.NO_START, message=_message_of(error)) from None
         async with program:
             document = {"workdir": str(around.workdir), "variables": json_like(dict(around.variables))}
             program.write(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
@@ -168,7 +168,7 @@ class Probe(Struct, frozen=True):
             named_callable(target, "python")
         except ValueError as error:
             raise UnreadError(ReadingProblem.UNUSABLE, message=str(error)) from None
-        around.permission.require_code(around.folder, self.said)
+        around.permission.require_code(around.folder, self.description)
         project = await asyncio.to_thread(project_environment, around.folder, targets=(target,))
         root = Root.of(project, around.env, (("find", target),))
         variables = json_like(around.variables)
@@ -232,5 +232,5 @@ def _reading(value: object) -> Reading:
     return too_large().reading if size > 2 * MOST_BYTES else Reading(value)
 
 
-def _said(error: AgentevalError) -> str:
+def _message_of(error: AgentevalError) -> str:
     return cut(error.problem + (f" ({error.fix})" if error.fix else ""), _LONGEST_WORDS)

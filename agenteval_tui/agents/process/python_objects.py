@@ -536,8 +536,8 @@ async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) ->
     if not remembered:
         return messages
     before = messages[: pieces.prompt_place(request)]
-    have = [_said(pieces.message_of(message, lambda *note: None)) for message in remembered]
-    had = [_said(pieces.message_of(message, lambda *note: None)) for message in before]
+    have = [_role_and_text(pieces.message_of(message, lambda *note: None)) for message in remembered]
+    had = [_role_and_text(pieces.message_of(message, lambda *note: None)) for message in before]
     # Empty messages are those that only have calls: the conversation that was sent may lack them.
     if [message for message in have if message[1]] == [message for message in had if message[1]]:
         return messages[len(before) :]
@@ -545,7 +545,7 @@ async def _new_messages(graph: Any, request: Request, config: dict[str, Any]) ->
     return messages
 
 
-def _said(message: Message) -> tuple[str, str]:
+def _role_and_text(message: Message) -> tuple[str, str]:
     return message["role"], message["text"]
 
 

@@ -34,12 +34,12 @@ class Named(dict):  # type: ignore[type-arg]
 
     def __init__(self, what: dict[str, Any], more: dict[str, Any], missing: str = "") -> None:
         super().__init__(what)
-        self._more, self._said = {name: value for name, value in more.items() if value is not None}, missing
+        self._more, self._reason = {name: value for name, value in more.items() if value is not None}, missing
 
     def __missing__(self, name: str) -> object:
         if name in self._more:
             return self._more[name]
-        there = "there is: " + ", ".join(map(str, self)) if self else self._said or "there is nothing"
+        there = "there is: " + ", ".join(map(str, self)) if self else self._reason or "there is nothing"
         raise KeyError(str(name) + " (" + there + ")")
 
     def __contains__(self, name: object) -> bool:

@@ -28,7 +28,7 @@ class Difference(Document, frozen=True):
     now: Annotated[Any, Meta(description="null: there is nothing at this place now")]
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """In words."""
         before, after = _around(self.recorded, self.now)
         if self.recorded is None:
@@ -49,7 +49,7 @@ class Miss(Struct, frozen=True):
     context: tuple[RequestChange, ...] = ()
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """In a sentence."""
         what = f"the cassette has no answer to {self.question.title}"
         if self.nearest is None:
@@ -61,7 +61,7 @@ class Miss(Struct, frozen=True):
         """Where it differs from the nearest one, in words."""
         if self.nearest is None:
             return f"no request is recorded, and this is {self.question.title}"
-        text = "; ".join(difference.said for difference in self.differences[:_SHOWN])
+        text = "; ".join(difference.description for difference in self.differences[:_SHOWN])
         more = len(self.differences) - _SHOWN
         return text + (f"; and {count(more, 'more difference')}" if more > 0 else "")
 

@@ -297,7 +297,7 @@ class CapturingAgent:
             return [*events, Failed(over_limit(session))]
         # Also where the agent ended well: it may have gone on without the answer, and that is no run of this cassette.
         if session.misses and session.on_miss == "error":
-            message = session.misses[0].said
+            message = session.misses[0].description
             fix = "record it again, or set `on_miss: live` of the cassette"
             return [*events, Failed(RunError.told("cassette", message, fix))]
         if isinstance(end, Failed) and session.unreached:

@@ -48,10 +48,10 @@ class ToldRequest(Struct, frozen=True, tag="request"):
 
 
 class ToldAnswer(Struct, frozen=True, tag="answer"):
-    """What a shim tells of an answer of its server: `said` is the message, `request` the number of `WhatToDo`."""
+    """What a shim tells of an answer of its server: the `message` itself. `request`: the number of `WhatToDo`."""
 
     request: int
-    said: dict[str, Any]
+    message: dict[str, Any]
 
 
 class ToldMissed(Struct, frozen=True, tag="missed"):

@@ -83,7 +83,7 @@ def read_reply(question: Question, answer: Answer) -> Reply:
     if answer.error:
         return Reply(error=answer.error)
     if not 200 <= answer.status < 300:
-        return Reply(error=f"HTTP {answer.status}: {_said(answer)}".rstrip(": "))
+        return Reply(error=f"HTTP {answer.status}: {_text_of(answer)}".rstrip(": "))
     reply, error = _REPLIES[_protocol(question)](), ""
     message = ReplyMessage(reply)
     # As a client of ours reads it, event by event: a stream may say an error in its middle.
@@ -218,7 +218,7 @@ def _said_last(answer: Answer) -> Iterator[Mapping[str, Any]]:
             yield data
 
 
-def _said(answer: Answer) -> str:
+def _text_of(answer: Answer) -> str:
     return on_one_line(words_in(answer.data().decode("utf-8", "replace")), _QUOTED)
 
 

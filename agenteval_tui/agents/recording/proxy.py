@@ -224,7 +224,7 @@ class Proxy:
         elif isinstance(message, ToldAnswer):
             exchange = session.open_exchange(message.request)
             if exchange is not None:
-                exchange.answered(answer_of(message.said, session.now_ms - exchange.started_ms), live=True)
+                exchange.answered(answer_of(message.message, session.now_ms - exchange.started_ms), live=True)
                 session.end(exchange)
             reply = WhatToDo()
         else:

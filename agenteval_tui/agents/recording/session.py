@@ -200,7 +200,7 @@ class Session:
                 # Not answered at all: an error would make the program try something else, and ask again.
                 await self.over.wait()
             if self.on_miss != "live":
-                return self._refused(exchange, MISSING, f"agenteval: {answer.said}")
+                return self._refused(exchange, MISSING, f"agenteval: {answer.description}")
             # From here on the recording is of another conversation than the program's.
             self._live = True
         # After the recording, and before the limit on cost: nothing is paid twice.

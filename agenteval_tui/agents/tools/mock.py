@@ -34,7 +34,7 @@ class MockTool(Struct, frozen=True):
 
 def mock_tool(entry: MockEntry) -> MockTool:
     """The tool as it was written. Raises `AgentevalError` for a pair that can fit no call."""
-    spec = ToolSpec(entry.name, entry.said, entry.parameters or _schema_of(entry.arguments))
+    spec = ToolSpec(entry.name, (entry.description or ""), entry.parameters or _schema_of(entry.arguments))
     pairs: Any = entry.request_response_pairs or ()
     if isinstance(pairs, Mapping):
         pairs = [{"request": str(request), "response": response} for request, response in pairs.items()]

@@ -29,11 +29,6 @@ class _Named(BaseModel):
     type: str | None = Field(None, description="Accepted as in OpenAI's format, and ignored.")
     strict: bool | None = Field(None, description="Accepted as in OpenAI's format, and ignored.")
 
-    @property
-    def said(self) -> str:
-        """The description, "" when there is none."""
-        return self.description or ""
-
 
 class MockEntry(_Named):
     """Canned answers."""

@@ -107,7 +107,7 @@ class PythonTools:
             error = RaisedError.of(answer)
             raise AgentevalError(f"tool {entry.name!r}: {entry.python}: {error}", fix=self._remedy(error))
         if entry.parameters is not None:
-            spec = ToolSpec(entry.name, entry.said, entry.parameters)
+            spec = ToolSpec(entry.name, (entry.description or ""), entry.parameters)
         else:
             described = answer["returned"]
             spec = ToolSpec(entry.name, entry.description or described["description"], described["parameters"])

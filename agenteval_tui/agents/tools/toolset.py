@@ -237,7 +237,9 @@ class _Making:
             self.tools[entry.name] = mock_tool(entry)
             return
         # Of a function, the process that imports it tells the signature.
-        spec = ToolSpec(entry.name, entry.said, {"type": "object"} if entry.parameters is None else entry.parameters)
+        spec = ToolSpec(
+            entry.name, (entry.description or ""), {"type": "object"} if entry.parameters is None else entry.parameters
+        )
         self.tools[entry.name] = _NotYet(spec)
         if isinstance(entry, CommandEntry):
             argv = tuple(argv_of(entry.command, entry.shell))

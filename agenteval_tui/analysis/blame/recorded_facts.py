@@ -39,7 +39,7 @@ def blame_beside(store: Store, row: RunRow, parts: ReadParts = NOTHING_READ) -> 
     if blame.decision not in ("step", "not_known") or not blame.named:
         return None
     clues = blame.named[0].clues
-    return blame if blame.sampled is not None or (clues and clues[0].code not in _SAID) else None
+    return blame if blame.sampled is not None or (clues and clues[0].code not in _KNOWN_FROM_EXPLANATION) else None
 
 
 def known_samples(store: Store, row: RunRow, transcript: Transcript) -> SampledAnswer | None:
@@ -133,7 +133,7 @@ def with_sampling(blame: Blame, sampled: SampledAnswer) -> Blame:
 # Inside
 
 # What an explanation says already, or what says nothing beside it.
-_SAID = (
+_KNOWN_FROM_EXPLANATION = (
     ClueCode.PARTED,
     ClueCode.FEW_PARTED,
     ClueCode.PARTED_ELSEWHERE,

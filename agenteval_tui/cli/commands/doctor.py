@@ -384,6 +384,6 @@ def _agents(paths: Sequence[Path]) -> Iterator[DoctorCheck]:
         yield DoctorCheck("agent", state, f"{agent.name} ({agent.kind}): {report.message}{took}", report.fix)
         for around in agent.surroundings():
             state = "error" if around.fix else "ok"
-            yield DoctorCheck(around.name, state, f"of {agent.name}: {around.said}", around.fix)
+            yield DoctorCheck(around.name, state, f"of {agent.name}: {around.description}", around.fix)
     if not agents:
         yield DoctorCheck("agents", "ok", "none configured, except in suites")

@@ -124,7 +124,7 @@ def _files(paths: tuple[Path, ...]) -> tuple[list[tuple[Path, bool]], list[str]]
             continue
         folder = folder_of(path)
         files += [(file, True) for file in folder.files]
-        passed_over += folder.said()
+        passed_over += folder.skipped_lines()
     return files, passed_over
 
 

@@ -255,7 +255,7 @@ def _print_replies(out: Output, store: Store, row: RunRow, result: CriterionResu
         comment = f": {one_line(label.comment)}" if label.comment else ""
         who = f" ({one_line(label.who)})" if label.who else ""
         verb = "rated it" if label.passed is None else "says:"
-        out.line(f"a person{who} {verb} {label.said}{comment}")
+        out.line(f"a person{who} {verb} {label.verdict_text}{comment}")
     return 0
 
 

@@ -174,9 +174,9 @@ def print_transcript(out: Output, transcript: Transcript, results: Sequence[Crit
     """Messages in order, tool calls with their arguments where they were made, results cut to what can be read."""
     ending = ending_of(transcript)
     if ending is not None:
-        out.line((ending.said, "warn"))
+        out.line((ending.description, "warn"))
     for note in dict.fromkeys(transcript.notes):
-        out.line((one_line(note.said), "dim" if note.code in TOLD_BY_AGENT else "warn"))
+        out.line((one_line(note.description), "dim" if note.code in TOLD_BY_AGENT else "warn"))
     for name, took in transcript.timing.setup.items():
         if took >= _SHORTEST_SETUP_MS:
             out.line((f"{one_line(name)}: {duration(took)}, not counted as the agent's time", "dim"))

@@ -101,10 +101,10 @@ def command(
             execution_id=causes.scope.execution_id,
         )
     if as_json:
-        out.json(Triage(decisions=(decided_cause(done.decision, group.title, done=done.said),)))
+        out.json(Triage(decisions=(decided_cause(done.decision, group.title, done=done.effect),)))
         return 0
     out.line((f"{group.cause.id}  ", "dim"), (one_line(group.title, 200), "bold"))
-    out.line(f"{done.said}{f': {one_line(note, 200)}' if note else ''}")
+    out.line(f"{done.effect}{f': {one_line(note, 200)}' if note else ''}")
     if decision == "fix":
         out.line((f"agenteval open {group.address()}{invocation.db_option}", "dim"))
     return 0

@@ -119,7 +119,7 @@ class Pieces:
     """Reads what an agent streams or returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._number = 0  # of the answer that is streamed
         self._answered = False  # a result came: the next text or call is of another answer
         self._calls: list[dict[str, Any]] = []  # of this answer, as far as they have come
@@ -135,14 +135,14 @@ class Pieces:
         elif name == "AgentResponse":
             self._response(piece)
         else:
-            messages = messages_of(piece, self._said.note)
+            messages = messages_of(piece, self._conversation.note)
             if messages is None:
                 return False
-            self._said.append(messages)
+            self._conversation.append(messages)
         return True
 
     def _update(self, update: Any) -> None:
-        self._said.empty = False
+        self._conversation.empty = False
         agent = _author(update)
         if agent != self._agent:  # of a workflow
             self._agent, self._answered = agent, self._agents > 0
@@ -151,13 +151,13 @@ class Pieces:
             kind = content.type
             if kind == "function_result":
                 self._tell_calls(agent)
-                self._said.append([_tool_result(content, self._said.note)])
+                self._conversation.append([_tool_result(content, self._conversation.note)])
                 self._answered = True
             elif kind == "usage":
                 # What the agent used until now: the last figure of each counts. A workflow's response has the last
                 # agent's alone.
                 self._counted = True
-                self._said.total(f"agent {self._agents}", pieces.usage_of(content.usage_details or {}))
+                self._conversation.total(f"agent {self._agents}", pieces.usage_of(content.usage_details or {}))
             elif kind in ("text", "text_reasoning", "function_call"):
                 # An answer ends where its calls have results, or where another agent goes on.
                 if self._answered:
@@ -166,10 +166,10 @@ class Pieces:
                     self._call(content)
                 elif content.text:
                     key = ("answer", self._number)
-                    self._said.text(content.text, key, "text" if kind == "text" else "reasoning", agent)
+                    self._conversation.text(content.text, key, "text" if kind == "text" else "reasoning", agent)
             else:
-                self._said.note("left_out", "a part of a message: " + str(kind))
-        self._said.about(finish=update.finish_reason)
+                self._conversation.note("left_out", "a part of a message: " + str(kind))
+        self._conversation.about(finish=update.finish_reason)
 
     def _call(self, content: Any) -> None:
         """A call, or a further piece of the JSON of its arguments."""
@@ -185,20 +185,20 @@ class Pieces:
         """The calls of this answer are whole, as one has a result."""
         for call in self._calls:
             told: Any = dict(call, arguments=pieces.plain(call["arguments"]))
-            self._said.call(("answer", self._number), told, agent)
+            self._conversation.call(("answer", self._number), told, agent)
         self._calls = []
 
     def _response(self, response: Any) -> None:
         messages: list[Message] = []
         for message in response.messages:
-            messages += messages_of(message, self._said.note) or ()
-        self._said.whole(messages)
+            messages += messages_of(message, self._conversation.note) or ()
+        self._conversation.whole(messages)
         if not self._counted:
-            self._said.only_total(response, pieces.usage_of(response.usage_details or {}))
-        self._said.about(finish=response.finish_reason)
+            self._conversation.only_total(response, pieces.usage_of(response.usage_details or {}))
+        self._conversation.about(finish=response.finish_reason)
         value = getattr(response, "value", None)
         if value is not None:
-            self._said.final(pieces.text_of(value, self._said.note))
+            self._conversation.final(pieces.text_of(value, self._conversation.note))
 
 
 FRAMEWORK = frameworks.Framework(

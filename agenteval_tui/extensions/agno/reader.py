@@ -73,7 +73,7 @@ class Pieces:
     """Reads what an agent, a team or a workflow streams or returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._read = read
         self._answers: dict[str, int] = {}  # how often the model of a run was asked
         self._heard: set[str] = set()  # the runs whose events came
@@ -84,10 +84,10 @@ class Pieces:
         if name in ("RunOutput", "TeamRunOutput", "WorkflowRunOutput"):
             self._output(piece)
         elif name.endswith("Event") and hasattr(piece, "run_id"):
-            self._said.empty = False
+            self._conversation.empty = False
             self._event(name, piece)
         elif name == "Message" and hasattr(piece, "tool_call_error"):
-            self._said.append(self._messages([piece], None))
+            self._conversation.append(self._messages([piece], None))
         else:
             return False
         return True
@@ -100,17 +100,17 @@ class Pieces:
             self._answers[run] = self._answers.get(run, 0) + 1
             self._heard.add(run)
         elif name == "ModelRequestCompletedEvent":
-            self._said.total(key, pieces.usage_of(vars(event)))
-            self._said.about(model=event.model)
+            self._conversation.total(key, pieces.usage_of(vars(event)))
+            self._conversation.about(model=event.model)
         elif name == "RunContentEvent":
             texts: tuple[tuple[Part, object], ...] = (("reasoning", event.reasoning_content), ("text", event.content))
             for what, text in texts:
                 if isinstance(text, str) and text:
-                    self._said.text(text, key=key, what=what, agent=agent)
+                    self._conversation.text(text, key=key, what=what, agent=agent)
         elif name == "ToolCallStartedEvent" and event.tool is not None:
-            self._said.call(key, _call(event.tool), agent=agent)
+            self._conversation.call(key, _call(event.tool), agent=agent)
         elif name == "ToolCallCompletedEvent" and event.tool is not None:
-            self._said.append([_result(event.tool)])
+            self._conversation.append([_result(event.tool)])
         # What a member of a team raised is the team's to deal with.
         elif name == "RunErrorEvent" and not event.parent_run_id:
             self._failed(event.content)
@@ -133,9 +133,11 @@ class Pieces:
             self._unheard(output, agent)
         if getattr(status, "value", status) == "PAUSED":
             waiting = [tool for tool in output.tools or () if tool.is_paused]
-            self._said.note("interrupted", ", ".join(str(tool.tool_name) for tool in waiting))
+            self._conversation.note("interrupted", ", ".join(str(tool.tool_name) for tool in waiting))
             for tool in waiting:  # which were called, and not run
-                self._said.call(str(output.run_id) + " " + str(self._answers.get(output.run_id, 0)), _call(tool), agent)
+                self._conversation.call(
+                    str(output.run_id) + " " + str(self._answers.get(output.run_id, 0)), _call(tool), agent
+                )
         self._answer(output.content, alone=not heard and not getattr(output, "messages", None) and _is_own(output))
 
     def _unheard(self, output: Any, agent: str | None) -> None:
@@ -143,13 +145,13 @@ class Pieces:
         for run in getattr(output, "step_executor_runs", None) or ():  # of a workflow
             self._output(run)
         messages = self._messages_of(output, agent)
-        self._said.whole(messages)
-        self._said.about(model=getattr(output, "model", None))
+        self._conversation.whole(messages)
+        self._conversation.about(model=getattr(output, "model", None))
         if not messages and not hasattr(output, "step_results"):
             for tool in getattr(output, "tools", None) or ():
-                self._said.call(str(output.run_id) + " " + str(tool.tool_call_id), _call(tool), agent)
-                self._said.append([_result(tool)])
-            self._said.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
+                self._conversation.call(str(output.run_id) + " " + str(tool.tool_call_id), _call(tool), agent)
+                self._conversation.append([_result(tool)])
+            self._conversation.total(output, pieces.usage_of(getattr(output, "metrics", None) or {}))
 
     def _messages_of(self, output: object, agent: str | None) -> list[Message]:
         """The messages of a run; those of a team's members come before its answer."""
@@ -168,7 +170,7 @@ class Pieces:
             # The run in which it was said has told it.
             if message.from_history:
                 continue
-            entry = pieces.message_of(message, self._said.note)
+            entry = pieces.message_of(message, self._conversation.note)
             if entry["role"] == "assistant":
                 used = pieces.usage_of(message.metrics)
                 entry.update({"id": None, "agent": agent, "reasoning": message.reasoning_content or "", "usage": used})
@@ -180,7 +182,7 @@ class Pieces:
     def _answer(self, content: object, alone: bool = True) -> None:
         """What a run gave. A text is that of all its messages, without anything between them."""
         if content is not None and (alone or not isinstance(content, str)):
-            self._said.final(pieces.text_of(content, self._said.note))
+            self._conversation.final(pieces.text_of(content, self._conversation.note))
 
     def _failed(self, reason: object) -> None:
         """Agno gives what was raised as an answer."""

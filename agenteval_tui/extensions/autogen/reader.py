@@ -93,7 +93,7 @@ class Pieces:
     """Reads what an agent or a team streams or returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._thought = ""
         self._streamed: dict[tuple[str, object], str] = {}  # the texts that came in pieces, by the id of their message
         self._read_ids: set[object] = set()
@@ -104,15 +104,15 @@ class Pieces:
         if name == "TaskResult":
             for message in piece.messages:
                 self._once(message)
-            self._said.about(finish=piece.stop_reason)
-            self._said.empty = self._said.empty and not piece.messages
+            self._conversation.about(finish=piece.stop_reason)
+            self._conversation.empty = self._conversation.empty and not piece.messages
         elif name == "Response":
             for message in (*(piece.inner_messages or ()), piece.chat_message):
                 self._once(message)
         elif name == "ModelClientStreamingChunkEvent":
             key = ("stream", getattr(piece, "full_message_id", None))
             self._streamed[key] = self._streamed.get(key, "") + piece.content
-            self._said.text(piece.content, key=key, agent=piece.source)
+            self._conversation.text(piece.content, key=key, agent=piece.source)
         elif hasattr(piece, "source") and hasattr(piece, "models_usage"):
             self._once(piece)
         else:
@@ -127,10 +127,10 @@ class Pieces:
             self._message(type(message).__name__, message, pieces.usage_of(message.models_usage or {}))
 
     def _message(self, name: str, message: Any, usage: Figures) -> None:
-        note = self._said.note
+        note = self._conversation.note
         if name in _TEXTS or name.startswith("StructuredMessage"):
             if message.source == "user":
-                self._said.empty = False
+                self._conversation.empty = False
                 return
             text = self._text(message.content)
             if text is None:
@@ -138,11 +138,11 @@ class Pieces:
             self._answer(message, usage, text=text)
         elif name == "ThoughtEvent":
             self._thought = message.content
-            self._said.empty = False
+            self._conversation.empty = False
         elif name == "ToolCallRequestEvent":
             self._answer(message, usage, calls=[pieces.call_of(call, note) for call in message.content])
         elif name == "ToolCallExecutionEvent":
-            self._said.append(
+            self._conversation.append(
                 [_result(result.call_id, result.name, result.content, result.is_error) for result in message.content]
             )
         elif name == "CodeGenerationEvent":
@@ -156,10 +156,12 @@ class Pieces:
         elif name == "CodeExecutionEvent":
             result = message.result
             failed = result.exit_code != 0
-            self._said.append([_result("code " + str(message.retry_attempt), "execute_code", result.output, failed)])
+            self._conversation.append(
+                [_result("code " + str(message.retry_attempt), "execute_code", result.output, failed)]
+            )
         else:
             note("left_out", "an event of the kind " + name)
-            self._said.total(message, usage)
+            self._conversation.total(message, usage)
 
     def _text(self, content: object) -> str | None:
         if isinstance(content, str):
@@ -167,7 +169,7 @@ class Pieces:
         if not isinstance(content, list):
             return None
         if any(not isinstance(part, str) for part in content):
-            self._said.note("left_out", "an image in a message")
+            self._conversation.note("left_out", "an image in a message")
         return "".join(part for part in content if isinstance(part, str))
 
     def _answer(self, message: Any, usage: Figures, text: str = "", calls: Sequence[Call] = ()) -> None:
@@ -181,7 +183,7 @@ class Pieces:
             answer["text"], answer["reasoning"] = streamed, self._thought if self._thought != streamed else ""
         self._thought = ""
         answer.update({"id": key, "closed": True, "usage": usage, "agent": message.source})
-        self._said.one(answer)
+        self._conversation.one(answer)
 
 
 def _result(key: object, name: str, text: str, failed: object) -> Message:

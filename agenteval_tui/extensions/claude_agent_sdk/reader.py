@@ -60,7 +60,7 @@ class Pieces:
     """Reads the messages of a query."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._read = read
         self._messages: dict[object, Message] = {}  # each comes in several parts, by its id
         self._agents: dict[str, str] = {}  # the names of sub-agents, by the call that started them
@@ -71,13 +71,13 @@ class Pieces:
         if name == "AssistantMessage":
             self._answer(piece)
         elif name == "UserMessage":
-            self._said.empty = False
+            self._conversation.empty = False
             if isinstance(piece.content, list):
-                self._said.append([result for block in piece.content for result in self._results(block)])
+                self._conversation.append([result for block in piece.content for result in self._results(block)])
         elif name == "ResultMessage":
             self._result(piece)
         elif name.endswith(("Message", "Event")):  # what the program tells of itself
-            self._said.empty = False
+            self._conversation.empty = False
         else:
             return False
         return True
@@ -103,18 +103,18 @@ class Pieces:
         # A copy, as the next parts of this message are added to `answer`.
         whole = answer.copy()
         whole["calls"] = list(answer["calls"])
-        self._said.one(whole)
-        self._said.append(results)
+        self._conversation.one(whole)
+        self._conversation.append(results)
 
     def _results(self, block: Any) -> list[Message]:
         """The result of a call in a block; [] for other blocks."""
         key = getattr(block, "tool_use_id", None)
         if key is None:
             if type(block).__name__ != "TextBlock":
-                self._said.note("left_out", "a part of a message: " + type(block).__name__)
+                self._conversation.note("left_out", "a part of a message: " + type(block).__name__)
             return []
         content = block.content
-        text = content if isinstance(content, str) else pieces.text_of(content, self._said.note)
+        text = content if isinstance(content, str) else pieces.text_of(content, self._conversation.note)
         if isinstance(content, list) and all(part.get("type") == "text" for part in content):
             text = "".join(part["text"] for part in content)
         failed = bool(getattr(block, "is_error", None))
@@ -124,15 +124,15 @@ class Pieces:
         used = pieces.usage_of(_figures(result))
         if result.total_cost_usd is not None:
             used["cost"] = result.total_cost_usd
-        self._said.only_total(result, used)
+        self._conversation.only_total(result, used)
         if result.is_error:
             reason = result.result or "; ".join(result.errors or ()) or result.subtype
             self._read({"type": "error", "kind": "agent", "message": reason}, True)
             return
-        self._said.about(finish={"end_turn": "stop"}.get(result.stop_reason, result.stop_reason))
+        self._conversation.about(finish={"end_turn": "stop"}.get(result.stop_reason, result.stop_reason))
         final = result_of(result)
         if final is not None:
-            self._said.final(pieces.text_of(final, self._said.note))
+            self._conversation.final(pieces.text_of(final, self._conversation.note))
 
 
 def _figures(result: Any) -> object:

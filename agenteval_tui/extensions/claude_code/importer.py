@@ -27,9 +27,9 @@ from agenteval_tui.transcripts.codec import content_text
 from agenteval_tui.transcripts.observed import without_calls
 
 NAME = "claude-code"
-_SAID = ("user", "assistant")
+_ROLES = ("user", "assistant")
 _ABOUT = ("summary", "system", "file-history-snapshot", "queue-operation", "progress", "custom-title", "ai-title")
-_PRINTED = (*_SAID, "system", "result", "stream_event", "rate_limit_event")
+_PRINTED = (*_ROLES, "system", "result", "stream_event", "rate_limit_event")
 _SYNTHETIC = "<synthetic>"
 """The model of messages that Claude Code itself wrote in place of an answer."""
 _LOCAL = ("<local-command-stdout>", "<local-command-stderr>", "<local-command-caveat>")
@@ -47,8 +47,8 @@ def can_read(value: Any) -> bool:
         return False
     kind = value.get("type")
     if "session_id" in value and kind in _PRINTED:
-        return isinstance(value.get("message"), Mapping) or kind not in _SAID
-    if kind in _SAID:
+        return isinstance(value.get("message"), Mapping) or kind not in _ROLES
+    if kind in _ROLES:
         return "sessionId" in value and isinstance(value.get("message"), Mapping)
     return kind in _ABOUT and bool(value.keys() & {"sessionId", "leafUuid", "messageId"})
 
@@ -211,7 +211,7 @@ class _Tree:
 
 
 def _is_said(event: Event) -> bool:
-    return event.get("type") in _SAID and isinstance(event.get("message"), Mapping)
+    return event.get("type") in _ROLES and isinstance(event.get("message"), Mapping)
 
 
 def _is_compaction(event: Event) -> bool:
@@ -306,7 +306,7 @@ class _Conversation:
         session.saw(event.get("timestamp"))
         kind = event.get("type")
         if _is_said(event):
-            self._said(event)
+            self._message(event)
         elif kind == "result":
             self._result(event)
         elif kind == "system" and event.get("subtype") == "init":
@@ -317,7 +317,7 @@ class _Conversation:
             has_context = isinstance(about, Mapping) and any(about.get(key) for key in _KEPT_IN_COMPACTION)
             self._is_known = self._is_known and not has_context and event.get("subtype") == "compact_boundary"
 
-    def _said(self, event: Event) -> None:
+    def _message(self, event: Event) -> None:
         message = dict(event["message"])
         if _is_synthetic(event):
             if _is_failure(event):

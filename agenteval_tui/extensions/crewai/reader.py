@@ -117,7 +117,7 @@ class Pieces:
     """Reads what a crew or an agent returns, and its events."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._events: list[Any] = []
 
     def read(self, piece: Any) -> bool:
@@ -125,7 +125,7 @@ class Pieces:
         name = type(piece).__name__
         if name in ("ToolUsageFinishedEvent", "ToolUsageErrorEvent"):
             self._events.append(piece)
-            self._said.empty = False
+            self._conversation.empty = False
         elif name in ("CrewOutput", "LiteAgentOutput", "TaskOutput"):
             self._result(piece)
         else:
@@ -136,7 +136,7 @@ class Pieces:
         heard = id(result) in _ran
         _ran.discard(id(result))
         tasks = [list(map(dict, task.messages or ())) for task in getattr(result, "tasks_output", None) or [result]]
-        by_task = [[pieces.message_of(message, self._said.note) for message in task] for task in tasks]
+        by_task = [[pieces.message_of(message, self._conversation.note) for message in task] for task in tasks]
         for number, task in enumerate(getattr(result, "tasks_output", None) or [result]):
             name = getattr(task, "agent", None) or getattr(task, "agent_role", None)
             for message in by_task[number]:
@@ -148,14 +148,14 @@ class Pieces:
         if not heard:
             # A task whose messages have no calls may have called in words.
             known = all(any(message.get("calls") for message in task) for task in by_task)
-            self._said.note("left_out" if known else "unread_calls", _KEPT)
+            self._conversation.note("left_out" if known else "unread_calls", _KEPT)
             if type(result).__name__ == "TaskOutput":
-                self._said.note("unread_calls", _OTHER_TASKS)
+                self._conversation.note("unread_calls", _OTHER_TASKS)
         for task in by_task:
-            self._said.append(task)
+            self._conversation.append(task)
         metrics = getattr(result, "token_usage", None) or {}
-        self._said.only_total(result, pieces.usage_of(metrics))
-        self._said.final(result.raw or "")
+        self._conversation.only_total(result, pieces.usage_of(metrics))
+        self._conversation.final(result.raw or "")
 
     def _mark(self, messages: list[Message]) -> None:
         """Results of calls that failed: the messages do not say which."""
@@ -178,7 +178,7 @@ class Pieces:
             call: Call = {"id": key, "name": event.tool_name, "arguments": _arguments(event)}
             messages.append({"role": "assistant", "text": "", "reasoning": "", "calls": [call], "closed": True})
             error = getattr(event, "error", None)
-            text = str(error) if error is not None else pieces.text_of(event.output, self._said.note)
+            text = str(error) if error is not None else pieces.text_of(event.output, self._conversation.note)
             failed = _failed(event)
             messages.append({"role": "tool", "call_id": key, "name": event.tool_name, "text": text, "error": failed})
         return messages

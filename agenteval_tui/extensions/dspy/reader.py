@@ -108,21 +108,21 @@ class Pieces:
     """Reads what a module gives."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
 
     def read(self, piece: Any) -> bool:
         """Whether this could be read."""
         if type(piece).__name__ == "Ran":
             self._calls([*piece.tools], _steps(piece.prediction))
             for number, (model, usage) in enumerate(piece.usage.items()):
-                self._said.total("model " + str(number), pieces.usage_of(usage))
-                self._said.about(model=model)
+                self._conversation.total("model " + str(number), pieces.usage_of(usage))
+                self._conversation.about(model=model)
             if piece.prediction is not None:
                 self._answer(piece.prediction)
         elif type(piece).__name__ == "Prediction":
             steps = _steps(piece)
             self._calls([[name, arguments, result, None] for _, name, arguments, result in steps], steps)
-            self._said.note(*(("left_out", _FAILED) if steps else ("unread_calls", _ALONE)))
+            self._conversation.note(*(("left_out", _FAILED) if steps else ("unread_calls", _ALONE)))
             self._answer(piece)
         else:
             return False
@@ -133,10 +133,10 @@ class Pieces:
         thoughts = [step[0] for step in steps] if [step[1] for step in steps] == [tool[0] for tool in tools] else []
         for number, (name, arguments, result, raised) in enumerate(tools):
             key = "call " + str(number + 1)
-            text = str(raised) if raised is not None else pieces.text_of(result, self._said.note)
+            text = str(raised) if raised is not None else pieces.text_of(result, self._conversation.note)
             call: Call = {"id": key, "name": name, "arguments": pieces.plain(arguments)}
             thought = str(thoughts[number]) if thoughts else ""
-            self._said.append(
+            self._conversation.append(
                 [
                     {"role": "assistant", "text": "", "reasoning": thought, "calls": [call]},
                     {"role": "tool", "call_id": key, "name": name, "text": text, "error": raised is not None},
@@ -149,8 +149,8 @@ class Pieces:
         # Alone it is the answer.
         thought = fields.pop("reasoning", None) if len(fields) > 1 else None
         answer = next(iter(fields.values())) if len(fields) == 1 else fields
-        text = pieces.text_of(answer, self._said.note)
-        self._said.append([{"role": "assistant", "text": text, "reasoning": str(thought or "")}])
+        text = pieces.text_of(answer, self._conversation.note)
+        self._conversation.append([{"role": "assistant", "text": text, "reasoning": str(thought or "")}])
 
 
 def _steps(prediction: object) -> list[tuple[Any, ...]]:

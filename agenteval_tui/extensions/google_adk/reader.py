@@ -115,7 +115,7 @@ class Pieces:
     """Reads the events of a run."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._number = 0  # of the model's answer
         self._ids: set[str] = set()
         self._codes = 0
@@ -124,14 +124,14 @@ class Pieces:
         """Whether this could be read."""
         if not hasattr(piece, "author") or not hasattr(piece, "content"):
             return False
-        self._said.empty = False
+        self._conversation.empty = False
         content = piece.content
         parts = (getattr(content, "parts", None) or ()) if content is not None else ()
         if getattr(piece, "partial", None):
             for part in parts:
                 if part.text:
                     what: Part = "reasoning" if part.thought else "text"
-                    self._said.text(part.text, key=("answer", self._number), what=what, agent=piece.author)
+                    self._conversation.text(part.text, key=("answer", self._number), what=what, agent=piece.author)
             return True
         if piece.id and piece.id in self._ids:
             return True
@@ -154,19 +154,19 @@ class Pieces:
         answer["id"], answer["agent"] = ("answer", self._number), event.author
         if answer["text"] or answer["reasoning"] or answer["calls"]:
             self._number += 1
-            self._said.one(answer)
+            self._conversation.one(answer)
         elif answer["usage"]:
-            self._said.total(event, answer["usage"])
-        self._said.append(results)
+            self._conversation.total(event, answer["usage"])
+        self._conversation.append(results)
         if getattr(event, "error_code", None):
             reason = getattr(event, "error_message", None)
-            self._said.about(finish=str(event.error_code).lower())
-            self._said.note(
+            self._conversation.about(finish=str(event.error_code).lower())
+            self._conversation.note(
                 "left_out", "an error of the model: " + str(event.error_code) + (" " + reason if reason else "")
             )
 
     def _part(self, part: Any, message: Message, results: list[Message]) -> None:
-        note = self._said.note
+        note = self._conversation.note
         if part.function_call is not None:
             arguments = pieces.plain(part.function_call.args or {})
             call: Call = {"name": str(part.function_call.name), "arguments": arguments}

@@ -155,7 +155,7 @@ class Pieces:
     """Reads what an agent, a pipeline or a chat generator returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._read = read
 
     def read(self, piece: Any) -> bool:
@@ -163,10 +163,10 @@ class Pieces:
         if isinstance(piece, PipelineResult):
             self._outputs(piece)
             return True
-        messages = messages_of(piece, self._said.note)
+        messages = messages_of(piece, self._conversation.note)
         if messages is None:
             return False
-        self._said.append(messages)
+        self._conversation.append(messages)
         return True
 
     def _outputs(self, result: PipelineResult) -> None:
@@ -179,8 +179,10 @@ class Pieces:
                 self._read(list(messages), False)
         # Replies are only the model's last ones: what was called before them is not there.
         if result.calling and not whole:
-            self._said.note("unread_calls", "those of a pipeline; name its agent, or record it with capture: model")
-        if self._said.empty:
+            self._conversation.note(
+                "unread_calls", "those of a pipeline; name its agent, or record it with capture: model"
+            )
+        if self._conversation.empty:
             self._read(_plain(result.outputs), False)
 
 

@@ -141,7 +141,7 @@ def recordings(source: Source) -> Iterator[Recording | Skipped]:
 def _plain(source: Source) -> Iterator[Recording | Skipped]:
     # A pass of its own: that a sample is written again later is known only at the end.
     header, last = _outline(source)
-    yield from _said(header)
+    yield from _notes_on_log(header)
     if not last and header.get("eval"):
         yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
         return
@@ -226,7 +226,7 @@ def _packed(file: IO[bytes]) -> Iterator[Recording | Skipped]:
             counts=False,
             place="the log",
         )
-    yield from _said(header)
+    yield from _notes_on_log(header)
     yield from passed_over
     if not samples:
         yield Skipped("there are no samples in this log (Inspect was told not to log them, or stopped before)")
@@ -302,7 +302,7 @@ def _evaluation(header: Mapping[str, Any]) -> Mapping[str, Any]:
     return as_object(header.get("eval"))
 
 
-def _said(header: Mapping[str, Any]) -> Iterator[Skipped]:
+def _notes_on_log(header: Mapping[str, Any]) -> Iterator[Skipped]:
     """Notes on the log as a whole: its version, and how the evaluation ended."""
     note = replace(Skipped("", place="the log"), counts=False)
     version = header.get("version")

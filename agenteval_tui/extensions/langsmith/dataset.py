@@ -128,9 +128,11 @@ def _messages(listed: Any, name: str, found_tests: FoundTests) -> dict[str, Any]
         found_tests.note(f"{name}: the answer at the end of its messages is left out: the agent is to give it")
     # Without calls, role and content are all, and easier to read in a suite.
     if not any(message.tool_calls or message.role == "tool" for message in messages):
-        return {"messages": [_said(message.role, message.content) for message in messages]}
+        return {"messages": [_message_of(message.role, message.content) for message in messages]}
     written = to_builtins(openai_messages(transcript)[: len(messages)])
-    return {"messages": [{**message, **_said(message["role"], message.get("content") or "")} for message in written]}
+    return {
+        "messages": [{**message, **_message_of(message["role"], message.get("content") or "")} for message in written]
+    }
 
 
 def _of_pair(value: object) -> object:
@@ -143,7 +145,7 @@ def _of_pair(value: object) -> object:
 _SHORT_ROLES = {"human": "human", "user": "human", "ai": "ai", "assistant": "ai", "system": "system"}
 
 
-def _said(role: str, content: str) -> dict[str, Any]:
+def _message_of(role: str, content: str) -> dict[str, Any]:
     return {"role": role, "content": as_plain_text(content)}
 
 

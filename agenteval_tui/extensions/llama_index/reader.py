@@ -128,7 +128,7 @@ class Pieces:
     """Reads what an agent or a workflow streams or returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._read = read
         self._number = 0  # of the model's answer
         self._results = 0
@@ -142,56 +142,56 @@ class Pieces:
         if name == "AgentStream":
             key, agent = ("output", self._number), _agent_of(piece)
             if piece.delta:
-                self._said.text(piece.delta, key=key, agent=agent)
+                self._conversation.text(piece.delta, key=key, agent=agent)
             if getattr(piece, "thinking_delta", None):
-                self._said.text(piece.thinking_delta, key=key, what="reasoning", agent=agent)
+                self._conversation.text(piece.thinking_delta, key=key, what="reasoning", agent=agent)
         elif name == "AgentOutput":
             self._output(piece)
         elif name == "ToolCallResult":
-            self._said.append([self._result(piece.tool_id, piece.tool_output)])
+            self._conversation.append([self._result(piece.tool_id, piece.tool_output)])
         elif name == "ChatMessage":
-            self._said.append([self._message(piece, None)])
+            self._conversation.append([self._message(piece, None)])
         elif name == "ChatResponse":
-            self._said.whole([self._message(piece.message, piece.raw)])
+            self._conversation.whole([self._message(piece.message, piece.raw)])
         elif name in ("AgentChatResponse", "StreamingAgentChatResponse"):
             self._chat(piece)
         elif _stops(piece):
             result = getattr(piece, "result", None)
             self._read(piece.model_dump() if result is None or result is piece else result, False)
         elif hasattr(piece, "response") and hasattr(piece, "source_nodes"):  # of a query engine
-            self._said.final(str(piece.response or ""))
+            self._conversation.final(str(piece.response or ""))
         elif any(cls.__name__ == "Event" for cls in type(piece).__mro__):
-            self._said.empty = False
+            self._conversation.empty = False
             if name not in _IGNORED:
-                self._said.note("left_out", "an event of the kind " + name)
+                self._conversation.note("left_out", "an event of the kind " + name)
         else:
             return False
         return True
 
     def _output(self, output: Any) -> None:
-        note = self._said.note
+        note = self._conversation.note
         message = self._message(output.response, getattr(output, "raw", None))
         message["agent"] = _agent_of(output)
         calls = [_call(tool_call) for tool_call in output.tool_calls or ()] or message["calls"]
         if self._asked:
             message["calls"], message["id"] = calls, ("output", self._number)
             self._number += 1
-            self._said.one(message)
+            self._conversation.one(message)
         else:  # the result of the whole, with all calls of it
             new = [call for call in calls if call.get("id") not in self._calls]
             if new:
                 note("left_out", _LEFT_OUT)
-                self._said.append([{"role": "assistant", "text": "", "calls": new, "agent": message["agent"]}])
+                self._conversation.append([{"role": "assistant", "text": "", "calls": new, "agent": message["agent"]}])
             if self._number:
-                self._said.final(message["text"])
+                self._conversation.final(message["text"])
             else:
                 message["calls"] = []
-                self._said.append([message])
+                self._conversation.append([message])
         self._asked = False
         self._calls.update(call.get("id") for call in calls)
         structured = getattr(output, "structured_response", None)
         if structured is not None:
-            self._said.final(pieces.text_of(structured, note))
+            self._conversation.final(pieces.text_of(structured, note))
 
     def _chat(self, answer: Any) -> None:
         """The answer of a chat engine, with the results of the tools that it called."""
@@ -200,8 +200,8 @@ class Pieces:
             self._results += 1
             key = "source " + str(self._results)
             call: Call = {"id": key, "name": source.tool_name, "arguments": pieces.plain(source.raw_input or {})}
-            self._said.append([{"role": "assistant", "text": "", "calls": [call]}, self._result(key, source)])
-        self._said.final(answer.response or "")
+            self._conversation.append([{"role": "assistant", "text": "", "calls": [call]}, self._result(key, source)])
+        self._conversation.final(answer.response or "")
 
     def _result(self, key: object, output: Any) -> Message:
         text = output.content if isinstance(output.content, str) else str(output)
@@ -210,7 +210,7 @@ class Pieces:
 
     def _message(self, message: Any, raw: object) -> Message:
         """A ChatMessage of the model."""
-        note = self._said.note
+        note = self._conversation.note
         answer: Message = {
             "role": str(getattr(message.role, "value", message.role)),
             "text": "",

@@ -236,7 +236,7 @@ class _Tools(Struct, frozen=True):
             if suggestions:
                 lines += ["", "Edits that make it pass, smallest first:"]
             for suggestion in suggestions:
-                lines += [f"- {suggestion.relaxation.title}: {suggestion.said}", suggestion.relaxation.new_text, ""]
+                lines += [f"- {suggestion.relaxation.title}: {suggestion.summary}", suggestion.relaxation.new_text, ""]
         return displayable("\n".join(line for line in lines if line is not None))
 
     def try_edit(self, run: Reference, criterion: CriterionName, config: Config) -> str:

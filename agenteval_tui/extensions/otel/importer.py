@@ -229,7 +229,7 @@ def span_of(data: Mapping[str, Any]) -> dict[str, Any]:
         "start": _moment(data, "startTimeUnixNano", "start_time_unix_nano", "start_time"),
         "end": _moment(data, "endTimeUnixNano", "end_time_unix_nano", "end_time"),
         "failed": code in (2, "STATUS_CODE_ERROR", "ERROR"),
-        "said": plain_text(status.get("message") or status.get("description") or data.get("status_message")),
+        "message": plain_text(status.get("message") or status.get("description") or data.get("status_message")),
         "attributes": attributes,
         "evaluations": evaluations,
         "others": others,
@@ -379,7 +379,7 @@ def _told(span: Mapping[str, Any], ours: bool) -> dict[str, Any]:
     evaluations = [{} if f"{_OURS}result" in evaluation else evaluation for evaluation in span["evaluations"]]
     return {
         "name": None if ours else span["name"],
-        "status": {"message": span["said"]},
+        "status": {"message": span["message"]},
         "attributes": attributes,
         "events[].attributes": evaluations,
     }
@@ -583,7 +583,7 @@ def asked_of(span: Span, base: float, agents: Sequence[Span] = ()) -> Asked | No
         return None
     started = span["start"] - base
     ended = started if span["end"] is None else max(started, span["end"] - base)
-    error = (span["said"] or "it failed") if span["failed"] else ""
+    error = (span["message"] or "it failed") if span["failed"] else ""
     used = UsageReader().read(usage_attributes(about))
     reply = Reply(answer, _model(about), _finish_reason(about), usage=used, error=error)
     first = number(about.get("gen_ai.server.time_to_first_token"))
@@ -799,7 +799,7 @@ def _untold_call(span: Mapping[str, Any], after: int, base: float | None) -> Unt
         id=_call_id(span) or f"span_{span['id']}",
         name=name_of_tool(span),
         arguments=_arguments(span),
-        result=content_text(result) if result is not None else span["said"] if span["failed"] else None,
+        result=content_text(result) if result is not None else span["message"] if span["failed"] else None,
         failed=span["failed"],
         after=after,
         started_ms=started_ms,
@@ -855,7 +855,7 @@ def _timed(call: ToolCall, span: Mapping[str, Any] | None, base: float | None) -
 
 def _error(span: Mapping[str, Any]) -> RunError:
     kind = plain_text(span["attributes"].get("error.type")) or SOURCE
-    return RunError.told(kind, span["said"] or "the trace ended with an error")
+    return RunError.told(kind, span["message"] or "the trace ended with an error")
 
 
 def _evaluation(fields: Mapping[str, Any], transcript: Transcript) -> CriterionResult:

@@ -61,7 +61,7 @@ class ListenScreen(FormSheet["ListeningRequest | None"]):
         ]
         with SheetFrame("Listen for traces", self.edge(("enter", "start"), ("↑ ↓", "field")), width="large"):
             yield Form(fields, below=True, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
@@ -76,7 +76,7 @@ class ListenScreen(FormSheet["ListeningRequest | None"]):
         if port is not None and not problems:
             self.dismiss(ListeningRequest(port, values["criteria"]))
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         values = self.values
         port = one_line(values.get("port") or str(PORT), 10)
         lines = paragraph(

@@ -23,7 +23,7 @@ class SheetLoss(Struct, frozen=True):
     """Something of a suite's test that Power UI's data sheets can't keep: its code, in words, whether a test has it."""
 
     code: str
-    said: str
+    description: str
     of: Callable[[Test], bool]
 
 
@@ -58,7 +58,7 @@ def sheets_of(suite: Suite, key: str) -> ExportedTests:
     notes: list[str] = []
     cases, criteria = [], []
     for test, prompt in tests_with_a_prompt(suite, notes):
-        if lost := [sheet_loss.said for sheet_loss in LOSSES if sheet_loss.of(test)]:
+        if lost := [sheet_loss.description for sheet_loss in LOSSES if sheet_loss.of(test)]:
             notes.append(f"{test.id}: not kept: {', '.join(lost)}")
         uid = _uid(f"{key}\0{test.id}")
         cases.append(
@@ -113,4 +113,6 @@ def _uid(key: str) -> str:
     return "0x" + hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-EXPORTER = SuiteExporter("power-ui", "Power UI test cases", sheets_of, tuple(sheet_loss.said for sheet_loss in LOSSES))
+EXPORTER = SuiteExporter(
+    "power-ui", "Power UI test cases", sheets_of, tuple(sheet_loss.description for sheet_loss in LOSSES)
+)

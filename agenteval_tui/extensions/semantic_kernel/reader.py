@@ -168,7 +168,7 @@ class Pieces:
     """Reads what an agent streams or returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._read = read
         self._number = 0  # of the model's answer
 
@@ -189,23 +189,23 @@ class Pieces:
 
     def _message(self, message: Any, failed: set[str] | None) -> None:
         whole = bool(getattr(message, "finish_reason", None)) or not type(message).__name__.startswith("Streaming")
-        messages = _messages_in(message, self._said.note, failed)
-        self._said.empty = False
+        messages = _messages_in(message, self._conversation.note, failed)
+        self._conversation.empty = False
         if messages[0]["role"] == "tool":
-            self._said.append(messages)
+            self._conversation.append(messages)
             return
         key = "answer " + str(self._number)
-        self._said.total(key, messages[0].pop("usage"))
+        self._conversation.total(key, messages[0].pop("usage"))
         if whole or messages[0]["calls"]:
             messages[0]["id"] = key
-            self._said.one(messages[0])
+            self._conversation.one(messages[0])
             self._number += 1
         else:
             parts: tuple[Part, ...] = ("reasoning", "text")
             for what in parts:
                 if messages[0][what]:
-                    self._said.text(messages[0][what], key=key, what=what, agent=message.name)
-            self._said.about(model=message.ai_model_id)
+                    self._conversation.text(messages[0][what], key=key, what=what, agent=message.name)
+            self._conversation.about(model=message.ai_model_id)
 
 
 FRAMEWORK = frameworks.Framework(

@@ -302,8 +302,8 @@ def _run(run: StoredRun, blame: Blame | None) -> Iterator[str]:
     yield f"<h4>{status}{score}, repetition {row.repetition}</h4>"
     yield f'<p class="dim">{line_html(plain(place_of(row)))}; {line_html(", ".join(spent))}</p>'
     explained = explanation_of(row, run.results, transcript, run.labels)
-    remarks = [explained.ending.said] if explained.ending is not None else []
-    for remark in (*remarks, *(note.said for note in explained.notes)):
+    remarks = [explained.ending.description] if explained.ending is not None else []
+    for remark in (*remarks, *(note.description for note in explained.notes)):
         yield f"<p>{line_html(remark)}</p>"
     for label in run.labels:
         yield f'<p class="dim">{line_html(label_text(label))}</p>'

@@ -204,7 +204,7 @@ class Pieces:
     """Reads what an agent of smolagents streams or returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._number = 0  # of the current step
         self._told: dict[str, Message] = {}  # id of a call -> its result, of the current step
         self._steps: list[object] = []  # those that were read: one may come twice
@@ -216,10 +216,10 @@ class Pieces:
         name = type(piece).__name__
         if name == "ChatMessageStreamDelta":
             if piece.content:
-                self._said.text(piece.content, key=("step", self._number))
+                self._conversation.text(piece.content, key=("step", self._number))
         elif name == "ToolCall":
             if piece.name != "python_interpreter":  # whose result, and the text before it, come with the step
-                self._said.call(("step", self._number), _call(piece, self._said.note))
+                self._conversation.call(("step", self._number), _call(piece, self._conversation.note))
         elif name == "CodeCalls":
             self._in_code = piece
         elif name == "ToolOutput":
@@ -230,11 +230,11 @@ class Pieces:
                 "text": piece.observation,
                 "error": False,
             }
-            self._said.append([self._told[piece.id]])
+            self._conversation.append([self._told[piece.id]])
         elif name in ("ActionStep", "PlanningStep"):
             # The first that is seen is not the first: the calls of those before it are unknown.
             if not self._steps and getattr(piece, "step_number", 1) > 1:
-                self._said.note("unread_calls", _EARLIER)
+                self._conversation.note("unread_calls", _EARLIER)
             if not any(step is piece for step in self._steps):
                 self._steps.append(piece)
                 self._step(piece)
@@ -245,7 +245,7 @@ class Pieces:
                 if "step_number" in step or "plan" in step:
                     self._step(step)
             self._final(piece.output)
-            self._said.only_total(piece, pieces.usage_of(piece.token_usage or {}))
+            self._conversation.only_total(piece, pieces.usage_of(piece.token_usage or {}))
         elif name == "AgentMemory":
             for step in piece.steps:
                 self.read(step)
@@ -258,15 +258,15 @@ class Pieces:
 
     def _final(self, output: object) -> None:
         if not self._answered:
-            self._said.about(finish="max_steps")
+            self._conversation.about(finish="max_steps")
         if output is not None:
             if pieces.made_by(output, "smolagents"):  # a text, an image or a sound of smolagents
                 output = output.to_string() if hasattr(output, "to_string") else str(output)
-            self._said.final(pieces.text_of(output, self._said.note))
+            self._conversation.final(pieces.text_of(output, self._conversation.note))
 
     def _step(self, step: Any) -> None:
         """A step as an object, or as the dict of it in a `RunResult`."""
-        note = self._said.note
+        note = self._conversation.note
         message = pieces.field(step, "model_output_message")
         plan = pieces.field(step, "plan")
         text, thought = pieces.content_of(pieces.field(step, "model_output") if plan is None else plan, note)
@@ -286,8 +286,8 @@ class Pieces:
         results = self._results(step, answer["calls"])
         if any(call["name"] == "python_interpreter" for call in answer["calls"]):
             results = [*self._called_in_code(answer["calls"]), *results]
-        self._said.one(answer)
-        self._said.append(results)
+        self._conversation.one(answer)
+        self._conversation.append(results)
         self._answered = self._answered or bool(pieces.field(step, "is_final_answer"))
         self._number += 1
         self._told = {}
@@ -297,9 +297,9 @@ class Pieces:
         in_code, self._in_code = self._in_code, None
         results: list[Message] = []
         if in_code is None:
-            self._said.note("unread_calls", _CODE)
+            self._conversation.note("unread_calls", _CODE)
             return results
-        note, prefix = self._said.note, str(calls[0].get("id")) + _IN_CODE
+        note, prefix = self._conversation.note, str(calls[0].get("id")) + _IN_CODE
         for number, (name, arguments, result, failed) in enumerate(in_code.calls):
             call = pieces.call_of({"id": prefix + str(number), "name": name, "arguments": arguments}, note)
             calls.append(call)
@@ -309,7 +309,7 @@ class Pieces:
 
     def _results(self, step: Any, calls: list[Call]) -> list[Message]:
         """Results of a step's calls that were not told as they came."""
-        note = self._said.note
+        note = self._conversation.note
         missing = [call for call in calls if call.get("id") not in self._told]
         error, observations = pieces.field(step, "error"), pieces.field(step, "observations")
         if error is not None:

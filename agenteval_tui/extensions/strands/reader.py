@@ -93,7 +93,7 @@ class Pieces:
     """Reads what an agent streams or returns."""
 
     def __init__(self, conversation: Conversation, read: Read) -> None:
-        self._said = conversation
+        self._conversation = conversation
         self._number = 0  # of the model's answer
         self._heard = False
         self._agent: str | None = None  # of a graph or a swarm, the node that is running
@@ -102,7 +102,7 @@ class Pieces:
         """Whether this could be read."""
         if isinstance(piece, StreamEvent):
             self._heard = True
-            self._said.empty = False
+            self._conversation.empty = False
             self._event(piece.event)
         elif type(piece).__name__ == "AgentResult":
             self._result(piece)
@@ -119,10 +119,10 @@ class Pieces:
             self._agent = event.get("node_id")
             self._event(event.get("event"))
         elif isinstance(event.get("data"), str):
-            self._said.text(event["data"], key=("answer", self._number), agent=self._agent)
+            self._conversation.text(event["data"], key=("answer", self._number), agent=self._agent)
         elif isinstance(event.get("reasoningText"), str):
             text, key = event["reasoningText"], ("answer", self._number)
-            self._said.text(text, key=key, what="reasoning", agent=self._agent)
+            self._conversation.text(text, key=key, what="reasoning", agent=self._agent)
         elif isinstance(event.get("message"), dict):
             self._message(event["message"])
         elif event.get("result") is not None:
@@ -142,19 +142,19 @@ class Pieces:
             elif "toolResult" in block:
                 results.append(self._tool_result(block["toolResult"]))
             elif "cachePoint" not in block:
-                self._said.note("left_out", "a part of a message: " + ", ".join(map(str, block)))
+                self._conversation.note("left_out", "a part of a message: " + ", ".join(map(str, block)))
         if message.get("role") == "assistant":
             used = pieces.usage_of((message.get("metadata") or {}).get("usage") or {})
             answer.update({"id": ("answer", self._number), "usage": used, "agent": self._agent})
-            self._said.one(answer)
+            self._conversation.one(answer)
             self._number += 1
         if results:
-            self._said.append(results)
+            self._conversation.append(results)
 
     def _tool_result(self, result: Any) -> Message:
         parts = result.get("content") or ()
         texts = [
-            part["text"] if "text" in part else pieces.text_of(part.get("json", part), self._said.note)
+            part["text"] if "text" in part else pieces.text_of(part.get("json", part), self._conversation.note)
             for part in parts
         ]
         failed = result.get("status") == "error"
@@ -170,18 +170,18 @@ class Pieces:
         metrics = getattr(result, "metrics", None)
         if not self._heard:
             if getattr(metrics, "tool_metrics", None):
-                self._said.note("unread_calls", _ALONE)
+                self._conversation.note("unread_calls", _ALONE)
             self._message(result.message)
-        self._said.only_total(result, pieces.usage_of(getattr(metrics, "accumulated_usage", None) or {}))
+        self._conversation.only_total(result, pieces.usage_of(getattr(metrics, "accumulated_usage", None) or {}))
         stop = getattr(result, "stop_reason", None)
-        self._said.about(finish=_FINISHES.get(str(stop), stop))
+        self._conversation.about(finish=_FINISHES.get(str(stop), stop))
         structured = getattr(result, "structured_output", None)
         if structured is not None:
-            self._said.final(pieces.text_of(structured, self._said.note))
+            self._conversation.final(pieces.text_of(structured, self._conversation.note))
 
     def _results(self, result: object) -> None:
         """Of a graph or a swarm: the answers of its nodes, of which the last one is the answer."""
-        self._said.only_total(result, pieces.usage_of(getattr(result, "accumulated_usage", None) or {}))
+        self._conversation.only_total(result, pieces.usage_of(getattr(result, "accumulated_usage", None) or {}))
         if self._heard:
             return
         for name, node in (getattr(result, "results", None) or {}).items():

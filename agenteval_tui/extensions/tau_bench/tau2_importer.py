@@ -206,7 +206,7 @@ def _recording(value: Any, context: _ResultsFile) -> Recording:
     agent = context.agent
     about_it = as_object(value.get("info"))
     own = about_it.get(KEY)
-    messages = [entry for message in listed for entry in _said(message)]
+    messages = [entry for message in listed for entry in _messages_in(message)]
     notes: list[str] = []
     transcript = transcript_of(messages, notes=notes)
     costs = (("assistant", "agent_cost"), ("user", "user_cost"))
@@ -266,13 +266,13 @@ def _recording(value: Any, context: _ResultsFile) -> Recording:
     return restore_or_note(recording, own)
 
 
-def _said(message: Any) -> list[Any]:
+def _messages_in(message: Any) -> list[Any]:
     """The messages that one message holds: the answers of several tools are in one. What the simulated user does with
     its own tools counts as said by the user, not as calls of the agent."""
     if not isinstance(message, Mapping):
         return [message]
     if isinstance(message.get("tool_messages"), list):
-        return [entry for tool_message in message["tool_messages"] for entry in _said(tool_message)]
+        return [entry for tool_message in message["tool_messages"] for entry in _messages_in(tool_message)]
     role, calls = message.get("role"), message.get("tool_calls")
     if role == "tool" and message.get("requestor") == "user":
         return [{"role": "user", "content": f"[tool] {plain_text(message.get('content'))}"}]

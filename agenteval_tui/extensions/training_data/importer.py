@@ -61,7 +61,7 @@ def recordings(elements: Iterable[JsonElement | BrokenElement]) -> Iterator[Reco
         session = Session(plain_text(value.get("id")) or f"conversation-{number}", source=[("", value)])
         session.system = value.get("system")
         if "conversations" in value:
-            session.messages = list(_said(value["conversations"], session.notes))
+            session.messages = list(_messages_of_turns(value["conversations"], session.notes))
         else:
             session.messages = [*value["prompt"], *value["completion"]]
         try:
@@ -80,7 +80,7 @@ def _has_place_for_calls(value: Mapping[str, Any]) -> bool:
     return "tools" in value or any(_ROLES.get(plain_text(turn.get("from"))) in ("call", "tool") for turn in turns)
 
 
-def _said(turns: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
+def _messages_of_turns(turns: Any, notes: list[str]) -> Iterator[dict[str, Any]]:
     called = 0
     for number, turn in enumerate(as_list(turns), 1):
         if not isinstance(turn, Mapping):

@@ -155,5 +155,5 @@ def properties_of(causes: Sequence[Cause], decided: Mapping[str, TriageStatus]) 
         standing = decided.get(cause.signature)
         if standing is not None:
             note = f" ({standing.decision.note})" if standing.decision.note else ""
-            properties.append(("triage", f"{cause.id} {standing.said}{note}"))
+            properties.append(("triage", f"{cause.id} {standing.description}{note}"))
     return properties

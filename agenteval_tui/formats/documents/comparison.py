@@ -53,7 +53,7 @@ class StateCounts(Document, frozen=True, kw_only=True):
 class OverallChange(Overall, frozen=True, kw_only=True):
     """All tests together, in figures and in words."""
 
-    said: str
+    summary: str
 
 
 class ComparedSide(NamedSide, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class ComparedSides(Document, frozen=True, kw_only=True):
     b: ComparedSide
     overall: OverallChange
     counts: StateCounts
-    said: str
+    summary: str
     notes: tuple[str, ...]
     paired_suites: Annotated[
         tuple[PairedSuites, ...],
@@ -216,7 +216,7 @@ def comparison_document(
         b=_side(comparison.b),
         overall=_overall(comparison.overall),
         counts=StateCounts(**comparison.counts()),
-        said=counts_text(comparison),
+        summary=counts_text(comparison),
         notes=tuple(notes(comparison)),
         paired_suites=comparison.paired,
         files=comparison.files,
@@ -256,7 +256,7 @@ def _side(side: Side) -> ComparedSide:
 
 
 def _overall(overall: Overall) -> OverallChange:
-    return extended(OverallChange, overall, said=overall_text(overall))
+    return extended(OverallChange, overall, summary=overall_text(overall))
 
 
 def _test(

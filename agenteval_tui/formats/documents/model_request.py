@@ -21,7 +21,7 @@ class Tool(OfferedTool, frozen=True, omit_defaults=False):
 class Change(RequestChange, frozen=True, kw_only=True):
     """What is different since the request before of the same agent, in words too."""
 
-    said: Annotated[str, Meta(description="the same in words")]
+    description: Annotated[str, Meta(description="the same in words")]
 
 
 class RunRequest(AskedRequest, frozen=True, kw_only=True):
@@ -63,7 +63,7 @@ class LostDocument(Document, frozen=True, kw_only=True):
     needed: Annotated[
         tuple[str, ...], Meta(description="what failed criteria need, and the request for the failed answer had not")
     ]
-    said: Annotated[str, Meta(description="the same in words")]
+    description: Annotated[str, Meta(description="the same in words")]
 
 
 def lost_document(lost: LostFromSight, run: str) -> LostDocument:
@@ -75,7 +75,7 @@ def lost_document(lost: LostFromSight, run: str) -> LostDocument:
         kind=lost.change.kind,
         need=need,
         needed=lost.needed,
-        said=lost_text(lost, run),
+        description=lost_text(lost, run),
     )
 
 
@@ -102,4 +102,4 @@ def _request(requests: ModelRequests, number: int) -> RunRequest:
 
 def change_document(change: RequestChange) -> Change:
     """A change as it is printed."""
-    return extended(Change, change, said=change_text(change))
+    return extended(Change, change, description=change_text(change))

@@ -95,7 +95,7 @@ def explanation_document(explanation: Explanation) -> Why:
         else AnswerEnding(
             code=explanation.ending.code,
             finish_reason=explanation.ending.finish_reason,
-            message=explanation.ending.said,
+            message=explanation.ending.description,
         ),
         notes=tuple(explanation.notes),
         divergence=parting_text(explanation.divergence),

@@ -128,13 +128,13 @@ class Losses:
         """A line for each kind of thing that was lost: `not kept: the test's tags (2 runs)`."""
         for loss in self._losses:
             if runs := self._runs_losing[loss]:
-                yield f"not kept: {loss.said} ({count(runs, 'run')})"
+                yield f"not kept: {loss.description} ({count(runs, 'run')})"
 
 
 def listed() -> str:
     """All losses in words, a line a format: for the help and the page."""
     lines = [
-        f"{own_exporter.name}: {'; '.join(loss.said for loss in own_exporter.losses)}."
+        f"{own_exporter.name}: {'; '.join(loss.description for loss in own_exporter.losses)}."
         for own_exporter in own_exporters()
         if own_exporter.losses
     ]

@@ -36,7 +36,7 @@ class Loss(Struct, frozen=True):
     """Something that a format can't keep: its code, what it is in words, and whether a run has it."""
 
     code: str
-    said: str
+    description: str
     of: Callable[[StoredRun], bool]
 
 

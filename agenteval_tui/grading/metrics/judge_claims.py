@@ -284,7 +284,7 @@ def _part(value: object, scale: Scale, threshold: float) -> Iterator[bool]:
         if passes:
             yield not any(outcomes == {False} for outcomes in passes)
         return
-    stated = _said(value)
+    stated = _verdict_in(value)
     if stated is None:
         number = plain_number(value)
         if number is None or not scale.low <= number <= scale.high:
@@ -294,7 +294,7 @@ def _part(value: object, scale: Scale, threshold: float) -> Iterator[bool]:
 
 
 def _claim(name: str, tokens: frozenset[str], value: object, scale: Scale, threshold: float) -> Claim | None:
-    stated = _said(value)
+    stated = _verdict_in(value)
     if tokens & _INVENTED and tokens <= _INVENTED | _NEUTRAL | _BESIDE:
         is_there = stated is True or (
             isinstance(value, list) and any(isinstance(entry, str) and entry for entry in value)
@@ -341,7 +341,7 @@ def _plain(value: str) -> str:
     return " ".join(re.findall(r"[^\W_]+", normalize("NFKC", value).lower()))
 
 
-def _said(value: object) -> bool | None:
+def _verdict_in(value: object) -> bool | None:
     """A verdict in a value: true, false, or a text that is nothing but a word for it (`**FAIL** ❌`)."""
     if isinstance(value, bool):
         return value

@@ -112,13 +112,13 @@ def usable_arguments(arguments: object) -> object:
 
 
 class Matcher(Struct, frozen=True):
-    """An expected value made ready: `holds` says whether a value is right, `said` what is expected, in words.
+    """An expected value made ready: `holds` says whether a value is right, `description` what is expected, in words.
 
     `optional`: what has a name may also be absent; if it is given, `holds` decides.
     """
 
     holds: Holds
-    said: str
+    description: str
     optional: bool = False
 
 
@@ -133,7 +133,7 @@ def compile_matcher(expected: Any, path: tuple[str | int, ...] = (), *, named: b
         if len(parts) == 1:
             return parts[0]
         tests = tuple(part.holds for part in parts)
-        phrase, optional = " and ".join(p.said for p in parts), any(part.optional for part in parts)
+        phrase, optional = " and ".join(p.description for p in parts), any(part.optional for part in parts)
         return Matcher(lambda value: all(test(value) for test in tests), phrase, optional)
     if isinstance(expected, Mapping) and has_matcher(expected):
         return _object(expected, path)
@@ -260,7 +260,7 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
         return Matcher(lambda value: any(option(value) for option in options), phrase)
     if name == "$optional":
         inner = compile_matcher(operand, path)
-        return Matcher(inner.holds, f"{inner.said}, if given", True)
+        return Matcher(inner.holds, f"{inner.description}, if given", True)
     if name in ("$gt", "$gte", "$lt", "$lte"):
         if isinstance(operand, bool) or not isinstance(operand, int | float):
             raise MatcherError(f"`{name}` needs a number, not {_article(operand)}", path)
@@ -269,7 +269,7 @@ def _one(name: str, operand: Any, path: tuple[str | int, ...]) -> Matcher:
         return Matcher(_equal_to(operand), shown(operand))
     if name == "$not":
         inner = compile_matcher(operand, path)
-        return Matcher(lambda value: not inner.holds(value), f"not {inner.said}")
+        return Matcher(lambda value: not inner.holds(value), f"not {inner.description}")
     if name == "$type":
         if not isinstance(operand, str) or operand not in TYPES:
             raise MatcherError(f"`$type` is one of {', '.join(TYPES)}, not {shown(operand)}", path)

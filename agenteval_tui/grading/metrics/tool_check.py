@@ -48,7 +48,7 @@ Kind = Literal["differs", "missing", "extra", "unreadable"]
 _SHORT = 12
 """Characters up to which a person sees at once where two texts part."""
 _COMPARED = 2_000
-_SAID = 40
+_LONGEST_QUOTE = 40
 MOST_SLOTS = 40
 MOST_CALLS = 120
 """Calls that are compared: those of the expected names first. What is beyond is judged, but not paired."""
@@ -219,9 +219,9 @@ class Expected(Struct, frozen=True):
         return any(matcher.holds(value) for matcher in self.matchers)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What is expected, in words."""
-        return " or ".join(matcher.said for matcher in self.matchers)
+        return " or ".join(matcher.description for matcher in self.matchers)
 
 
 class Tool:
@@ -446,7 +446,7 @@ def _arguments(
     Every call counts against every entry. If a call is wrong by its own entry (`faulty`), that is the fault: what the
     same calls are by other entries is said beside the verdict.
     """
-    expected = {expected.name: expected.said for expected in tool.expected or ()}
+    expected = {expected.name: expected.description for expected in tool.expected or ()}
     name = f"tools[{number}].arguments"
     if not own:
         if tool.required:
@@ -499,7 +499,7 @@ def _arguments(
 
 def _paired(number: int, tool: Tool, nearest: Nearest, position: int) -> Evidence:
     """Which of several calls an expected call is, or is nearest to: said beside the verdict, not part of it."""
-    expected = {argument.name: argument.said for argument in tool.expected or ()}
+    expected = {argument.name: argument.description for argument in tool.expected or ()}
     place = (Span("tool", nearest.call),)
     name = f"tools[{number}].nearest" if tool.least <= 1 else f"tools[{number}].nearest[{nearest.slot + 1}]"
     slot = None if tool.least <= 1 else nearest.slot
@@ -646,7 +646,7 @@ def _differs(argument: Expected, actual: object) -> ArgumentDifference:
         "differs",
         name=argument.name,
         path=argument.name,
-        expected=argument.said,
+        expected=argument.description,
         got=actual,
         hint=hint,
         cost=0.3 if hint else 0.9,
@@ -694,9 +694,9 @@ def _around(expected: str, actual: str, at: int) -> dict[str, Any]:
 
 def _parting(expected: str, actual: str, at: int) -> dict[str, Any]:
     if at == len(actual):
-        return {"at": at, "ends_before": expected[at : at + _SAID]}
+        return {"at": at, "ends_before": expected[at : at + _LONGEST_QUOTE]}
     if at == len(expected):
-        return {"at": at, "goes_on": actual[at : at + _SAID]}
+        return {"at": at, "goes_on": actual[at : at + _LONGEST_QUOTE]}
     return {"at": at, "found": actual[at], "expected": expected[at]}
 
 
@@ -767,7 +767,7 @@ def _missing(expected: Expected, arguments: Mapping[str, Any], additional: list[
                 "missing",
                 expected.name,
                 expected.name,
-                expected.said,
+                expected.description,
                 arguments[name],
                 cost=0.6,
                 elsewhere=name,
@@ -775,7 +775,7 @@ def _missing(expected: Expected, arguments: Mapping[str, Any], additional: list[
                 is_plain=plain,
             )
     return ArgumentDifference(
-        "missing", expected.name, expected.name, expected.said, wanted=expected_value, is_plain=plain
+        "missing", expected.name, expected.name, expected.description, wanted=expected_value, is_plain=plain
     )
 
 

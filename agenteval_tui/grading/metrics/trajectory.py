@@ -234,29 +234,31 @@ def _expected(
         if step.matchers and step.how != "ignore":
             arguments = arguments_of(call) or {}
             spans = tuple(Span("arguments", right, path=key) for key in step.matchers if key in arguments) or spans
-        fields: dict[str, Any] = {"tool": step.name, "wanted": step.said, "call": right}
+        fields: dict[str, Any] = {"tool": step.name, "wanted": step.description, "call": right}
         if mode == "none":
             fields["forbidden"] = True
         return Evidence(
             name,
             passed=mode != "none",
-            expected=step.said,
+            expected=step.description,
             found=call.name,
             spans=spans,
             group=mode,
             code=Code.CALLED,
             fields=fields,
         )
-    fields = {"tool": step.name, "wanted": step.said, "calls": len(calls)}
+    fields = {"tool": step.name, "wanted": step.description, "calls": len(calls)}
     if mode == "strict" and check.reference is None:
         fields["position"] = number
         if calls and number < len(calls) and not step.named(calls[number]):
             fields["instead"] = calls[number].name
     near = _nearest(step, calls, owner) if calls else None
     if near is None:
-        return Evidence(name, passed=False, expected=step.said, group=mode, code=Code.NEVER_CALLED, fields=fields)
+        return Evidence(
+            name, passed=False, expected=step.description, group=mode, code=Code.NEVER_CALLED, fields=fields
+        )
     code, fields["near_call"], spans = near
-    return Evidence(name, passed=False, expected=step.said, near=spans, group=mode, code=code, fields=fields)
+    return Evidence(name, passed=False, expected=step.description, near=spans, group=mode, code=code, fields=fields)
 
 
 def _nearest(
@@ -367,7 +369,7 @@ class ExpectedStep:
                 "is": "differs",
                 "argument": name,
                 "path": name,
-                "expected": m.said,
+                "expected": m.description,
                 **self._wanted((name,)),
                 "found": kept_value(arguments[name]),
                 **self._hint((name,), arguments[name]),
@@ -377,7 +379,7 @@ class ExpectedStep:
         ]
         if self.how != "subset":
             parts += [
-                {"is": "missing", "argument": name, "path": name, "expected": m.said, **self._wanted((name,))}
+                {"is": "missing", "argument": name, "path": name, "expected": m.description, **self._wanted((name,))}
                 for name, m in self.matchers.items()
                 if name not in arguments and not m.optional
             ]
@@ -403,11 +405,11 @@ class ExpectedStep:
         return {} if plain or not taken_for_matcher(value, actual) else {"hint": {"literal": True}}
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """The call in words: `get_order(order_id = "#W1")`."""
         if self.matchers is None or self.how == "ignore":
             return self.name
-        return f"{self.name}({', '.join(f'{name} = {matcher.said}' for name, matcher in self.matchers.items())})"
+        return f"{self.name}({', '.join(f'{name} = {matcher.description}' for name, matcher in self.matchers.items())})"
 
 
 class StepMatch(Struct, frozen=True):
@@ -530,7 +532,7 @@ class CompiledTrajectory:
 def _overridden(path: Sequence[str], matcher: Matcher | None, actual: object) -> dict[str, Any]:
     """How what an override names differs; one of a path that is not in what was expected has no matcher."""
     fields: dict[str, Any] = {"is": "differs", "argument": path[0], "path": ".".join(path)}
-    fields["expected"] = matcher.said if matcher is not None else "nothing"
+    fields["expected"] = matcher.description if matcher is not None else "nothing"
     return {**fields, "absent": True} if actual is _MISSING else {**fields, "found": kept_value(actual)}
 
 

@@ -105,7 +105,7 @@ def _one_entry(
         title = f"expect the calls of {name} in one entry"
         if mismatches:
             names = listing(list(dict.fromkeys(mismatch.name for mismatch in mismatches)))
-            title += f", also accept {_said(accepted)} as {names}"
+            title += f", also accept {_list_text(accepted)} as {names}"
         change = Change(title, tuple(ops), 1.2 + 0.5 * len(more), covers)
         yield from ((condition, change) for condition in sorted(covers))
 
@@ -219,7 +219,7 @@ def _differing(
         # Several values of an argument are several entries here.
         if len(wrong) <= _VALUES and all(_short(value) for value in wrong):
             ops = tuple(ConfigEdit("append", (*place, "arguments"), {name: literal(value)}) for value in wrong)
-            yield Change(f"also accept {_said(wrong)} as {name}", ops, 1.5)
+            yield Change(f"also accept {_list_text(wrong)} as {name}", ops, 1.5)
     else:
         path = (*place, "arguments", name)
         leaves = [only_leaf(arguments[name], value) for value in wrong]
@@ -269,7 +269,7 @@ def widened(path: Path, name: str, written: Any, wrong: Sequence[Any], expected:
         and "$one_of" not in (expected if isinstance(expected, Mapping) else ())
     ):
         values = [written, *map(literal, wrong)]
-        yield from change(f"also accept {_said(wrong)} as {name}", {"$one_of": values}, 1.5)
+        yield from change(f"also accept {_list_text(wrong)} as {name}", {"$one_of": values}, 1.5)
     types = {type_of(actual) for actual in wrong}
     if len(types) == 1 and (is_matcher(expected) or type_of(expected) in types):
         kind = types.pop()
@@ -289,7 +289,7 @@ def _wider_matcher(path: Path, name: str, expected: Mapping[str, Any], wrong: Se
                 yield Change(f"{name}: `{inclusive}` {shown(limit)}", ops, 1.3)
     if isinstance(expected.get("$one_of"), list) and len(wrong) <= _VALUES and all(map(_short, wrong)):
         more = tuple(ConfigEdit("append", (*path, "$one_of"), literal(actual)) for actual in wrong)
-        yield Change(f"also accept {_said(wrong)} as {name}", more, 1.4)
+        yield Change(f"also accept {_list_text(wrong)} as {name}", more, 1.4)
     if isinstance(expected.get("$contains"), str) and len(expected) == 1:
         needle = expected["$contains"].lower()
         if "{{" not in needle and all(isinstance(actual, str) and actual.lower() == needle for actual in wrong):
@@ -306,7 +306,7 @@ def _different(values: Sequence[Any]) -> list[Any]:
     return distinct
 
 
-def _said(values: Sequence[Any]) -> str:
+def _list_text(values: Sequence[Any]) -> str:
     return shown(values[0], 40) if len(values) == 1 else count(len(values), "more value")
 
 

@@ -95,7 +95,7 @@ class Hooks:
         running = _Running(hook, task)
         variables: Mapping[str, Any] = {}
         try:
-            self._permission.require_code(task.folder, hook.said)
+            self._permission.require_code(task.folder, hook.description)
             env = {**task.env, **task.more_env(hook)}
             running.env = env
             async with asyncio.timeout(hook.timeout_s):

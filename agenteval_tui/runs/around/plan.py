@@ -42,7 +42,7 @@ class HookPlan(Struct, frozen=True, omit_defaults=True):
         return argv_of(self.shell, True) if self.shell else list(self.command)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What it would execute, for a person who shall trust it."""
         how = " (by a shell)" if self.shell else ""
         what = f"python function {self.callable}" if self.callable else f"{self.name}{how}"
@@ -75,7 +75,7 @@ class ServicePlan(Struct, frozen=True, omit_defaults=True):
         return argv_of(self.shell, True) if self.shell else list(self.command)
 
     @property
-    def said(self) -> str:
+    def description(self) -> str:
         """What it would execute, for a person who shall trust it."""
         return f"service {self.name}: {self.words}{' (by a shell)' if self.shell else ''}"
 
@@ -194,7 +194,7 @@ def read_surroundings(data: object) -> Surroundings:
 
 def said_of(around: Surroundings) -> Iterator[str]:
     """Its hooks in the order in which they run, what runs work in, and what they share, in a line each."""
-    yield from (hook.said for phase in HOOKS for hook in around.of_phase(phase))
+    yield from (hook.description for phase in HOOKS for hook in around.of_phase(phase))
     if around.workdir:
         yield f"working folder: a copy of {around.copied}" if around.workdir == COPY else "working folder: a fresh one"
     if around.exclusive:

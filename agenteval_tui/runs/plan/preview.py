@@ -127,7 +127,7 @@ def _around(run: RunPlan) -> Iterator[str]:
         services = services_of(run)
     except AgentevalError:  # the trust check, or the agent, says what is wrong
         services = ()
-    yield from (service.said for service in services)
+    yield from (service.description for service in services)
     if run.around is not None:
         yield from said_of(run.around)
 

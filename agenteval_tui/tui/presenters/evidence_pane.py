@@ -309,7 +309,7 @@ def tool_text_lines(bench: Workbench, result: CriterionResult | None, width: int
     text, places = bench.tool_text
     if not text:
         missing = unseen(bench.transcript, frozenset(("tool_calls",)))
-        message = "The agent called no tools." if missing is None else f"{one_line(missing[1].said, 400)}."
+        message = "The agent called no tools." if missing is None else f"{one_line(missing[1].description, 400)}."
         return wrap_to([((message[:1].upper() + message[1:], "dim"),)], width)
     marks: list[Piece] = []
     for evidence in _evidence(result):

@@ -42,7 +42,7 @@ def failure_lines(test: str, failure: Failure, width: int) -> list[Line]:
     lines = [fit((*name, (f"   {one_line(where)}", "dim")), width - len(often))]
     lines[0] = (*lines[0], (often, "dim"))
     if not miss.expected:
-        return [*lines, *((("  ", ""), *line) for line in paragraph(miss.said, width - 2)[:2])]
+        return [*lines, *((("  ", ""), *line) for line in paragraph(miss.sentence, width - 2)[:2])]
     expected: Line = (("  expected ", "dim"), (one_line(miss.expected), ""))
     actual: Line = ((f"  {failure.got_label} ", "dim"), (one_line(miss.got), ""))
     if miss.looks_equal:

@@ -489,7 +489,7 @@ def _why_lines(failure: Failure) -> list[Line]:
     miss = failure.miss
     where: Line = ((f"{one_line(miss.criterion)}  ", "dim"),) if miss.criterion else ()
     if not miss.expected:
-        return [(*where, (one_line(miss.said, 300), "")), ((one_line(miss.said, 300), ""),)]
+        return [(*where, (one_line(miss.sentence, 300), "")), ((one_line(miss.sentence, 300), ""),)]
     place: Line = ((f"{one_line(miss.what)}  ", "json-key"),) if miss.what else ()
     expected: Cell = (one_line(miss.expected), "")
     actual: Cell = (one_line(miss.got), "failed")

@@ -116,7 +116,7 @@ def _ended_by(reason: str, width: int) -> list[Line]:
 def parts_of(transcript: Transcript) -> list[StreamPart]:
     """A stored transcript as the parts that streamed, with how it ended: for runs that ended long ago."""
     parts, ending = transcript_parts(transcript), ending_of(transcript)
-    return parts if ending is None else [*parts, StreamPart(_ENDING, ending.said)]
+    return parts if ending is None else [*parts, StreamPart(_ENDING, ending.description)]
 
 
 def _part(part: StreamPart, width: int) -> list[Line]:

@@ -245,8 +245,8 @@ def _reason(failure: Failure, width: int) -> list[Line]:
     lines: list[Line] = []
     if miss.criterion:
         lines.append(spread((sign, (" ", ""), (one_line(miss.criterion), "")), ((often, "failed"),), width))
-    if miss.said:
-        wrapped = paragraph(miss.said, width - 2 - (0 if lines else len(often) + 1), "dim" if lines else "")[
+    if miss.sentence:
+        wrapped = paragraph(miss.sentence, width - 2 - (0 if lines else len(often) + 1), "dim" if lines else "")[
             :REASON_LINES
         ]
         first: tuple[Cell, ...] = ((" ", ""),) * 2 if lines else (sign, (" ", ""))

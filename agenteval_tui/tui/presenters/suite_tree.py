@@ -328,7 +328,7 @@ class SuiteTree:
         end: list[Cell] = [(right(last, LAST) + right(percent(passed / n) if n else NONE, RATE), "")]
         return self._row(
             start,
-            (summary.said, ANSWER if summary.recent[-1] == "passed" else ""),
+            (summary.answer, ANSWER if summary.recent[-1] == "passed" else ""),
             [*end, ("  ", ""), *_recent_marks(summary), (" ", "")],
             width,
         )

@@ -147,12 +147,12 @@ def _losses(transcript: Transcript) -> dict[int, Block]:
 def _remarks(transcript: Transcript) -> Iterator[Block]:
     """The first blocks: why the answer ended, what could not be read, what was started for the agent."""
     ending = ending_of(transcript)
-    remarks = [ending.said] if ending is not None else []
-    remarks += [note.said for note in transcript.notes if note.code not in TOLD_BY_AGENT]
+    remarks = [ending.description] if ending is not None else []
+    remarks += [note.description for note in transcript.notes if note.code not in TOLD_BY_AGENT]
     if remarks:
         text = "\n".join(remarks)
         yield Block(("ending", 0), "note", "error", "error", None, text=text, sign="!", is_step=False)
-    unseen = [note.said for note in transcript.notes if note.code in TOLD_BY_AGENT]
+    unseen = [note.description for note in transcript.notes if note.code in TOLD_BY_AGENT]
     if unseen:
         yield Block(("unseen", 0), "unseen", "dim", "dim", None, text="\n".join(unseen), is_step=False)
     setup = {name: took for name, took in transcript.timing.setup.items() if took >= _SHORTEST_SETUP_MS}

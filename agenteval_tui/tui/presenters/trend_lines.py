@@ -27,8 +27,8 @@ from agenteval_tui.views.flaky import flaky_table
 from agenteval_tui.views.model import Column, Table
 from agenteval_tui.views.quarantine import quarantines_table
 from agenteval_tui.views.trends import (
+    FIGURE_TEXTS,
     MEASURES,
-    SAID,
     Shown,
     alerts_table,
     break_text,
@@ -47,7 +47,7 @@ MOST = 5
 """Groups that are drawn at a time: those around the cursor of the list below, which has all."""
 
 LEAST_NAME = 6  # cells of a group's name over the drawing
-_AXIS = SAID | {"latency": lambda value: short_duration(value) or "0 ms"}
+_AXIS = FIGURE_TEXTS | {"latency": lambda value: short_duration(value) or "0 ms"}
 
 
 def plot_lines(

@@ -96,7 +96,7 @@ class FileSheet(Sheet["ImportOutcome | str | None"]):
     def compose(self) -> ComposeResult:
         with SheetFrame(self.TITLE_LINE, self.keys, subject=self.subject(), width="medium"):
             yield Form(self.fields(), below=True, id="fields")
-            yield LineBlock(self._said, id="said")
+            yield LineBlock(self._note, id="note")
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
@@ -140,7 +140,7 @@ class FileSheet(Sheet["ImportOutcome | str | None"]):
         self.agenteval.say(written.message, place=NotificationSource("file", written.path))
         self.dismiss(written.path)
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         if self._error is not None:
             return [(), *error_lines(self._error, width)]
         return [(), *(line for text, style in self._lines for line in paragraph(text, width, style))]
@@ -287,7 +287,7 @@ class ImportScreen(FileSheet):
         lines = [(f"{count(files, 'file')} with {count(runs, 'run')} imported.", "passed" if files else "")]
         if before:
             lines.append((f"{count(before, 'file')} had been imported before, so nothing was added.", ""))
-        lines += [(f"skipped {one_line(one, 200)}", "dim") for one in listing.said()]
+        lines += [(f"skipped {one_line(one, 200)}", "dim") for one in listing.skipped_lines()]
         lines += [(f"not {one}", "failed") for one in refused[:LISTED]]
         if len(refused) > LISTED:
             lines.append((f"and {len(refused) - LISTED:,} more that failed", "failed"))
@@ -443,7 +443,7 @@ class ExportRunScreen(FormSheet[Path | None]):
         keys = self.edge(("enter", "export"), ("← →", "choose"), ("↑ ↓", "field"))
         with SheetFrame("Export", keys, subject=subject):
             yield Form(fields, below=True, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_form_changed(self, event: Form.Changed) -> None:
         """Another form ends otherwise, while the name is still ours."""
@@ -469,7 +469,7 @@ class ExportRunScreen(FormSheet[Path | None]):
         export_run(self.agenteval.session.store, self._run.id, form, path, force=self._over == str(path))
         return path
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         about = forms()[self.values["form"]][1] if self.is_mounted else ""
         if not about:
             return paragraph("", width, "dim")

@@ -102,13 +102,13 @@ class JsonViewerScreen(Sheet[None]):
         super().__init__()
         self._title = title
         self._parts = parts
-        self._said = command
+        self._command = command
 
     def compose(self) -> ComposeResult:
         keys = self.edge(("j k", "move"), ("f", "fold"), "copy")
         with SheetFrame(self._title, keys, width="large"):
             yield JsonView(self._parts, id="json")
-            yield LineBlock(lambda width: [fit(((one_line(self._said, 200), "dim"),), width)], id="said")
+            yield LineBlock(lambda width: [fit(((one_line(self._command, 200), "dim"),), width)], id="command")
 
     def action_copy(self) -> None:
         """What is selected, else the part under the cursor."""

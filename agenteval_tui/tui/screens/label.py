@@ -66,7 +66,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
                 Field("who", "by", self._who, placeholder="your name"),
             ]
             yield Form(fields, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_mount(self) -> None:
         self._take_current()
@@ -182,7 +182,7 @@ class LabelScreen(Sheet["LabelSaved | None"]):
     def _chosen(self, width: int) -> list[Line]:
         return [fit(_rating_line(self._rating), width), fit(_verdict_line(self._passed, self._rating), width), ()]
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         last = self._last()
         if last is not None:
             return paragraph(said_last(last, now_ms()), width, "dim")

@@ -42,7 +42,7 @@ class NameScreen(FormSheet["str | None"]):
         with SheetFrame("Name", self._keys, subject=one_line(row.title, 60)):
             yield Form(fields, id="fields")
             yield LineBlock(self._commits, id="commits")
-            yield Note(lambda width: paragraph(_USE, width, "dim"), id="said")
+            yield Note(lambda width: paragraph(_USE, width, "dim"), id="note")
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Enter keeps it."""

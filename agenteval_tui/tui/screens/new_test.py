@@ -44,7 +44,7 @@ class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
         keys = self.edge(("enter", "create"), ("↑ ↓", "field"), ("← →", "choose"))
         with SheetFrame("A new suite", keys, subject=folder):
             yield Form(fields, below=True, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_mount(self) -> None:
         start_worker(self, self._offer_agents, group="agents")
@@ -71,7 +71,7 @@ class NewSuiteScreen(FormSheet["tuple[str, str] | None"]):
             texts = (values[name] for name in ("name", "file", "agent", "test", "prompt"))
             self.finish(partial(self.agenteval.session.workspace.new_suite, *texts))
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         values = self.values
         name = values.get("file") or file_for(values.get("name") or "new")
         return paragraph(f"{one_line(name, 80)} is written, and its test opens in the Editor.", width, "dim")
@@ -94,7 +94,7 @@ class NewTestScreen(FormSheet["str | None"]):
         ]
         with SheetFrame("A new test", self.edge(("enter", "create"), ("↑ ↓", "field")), subject=where):
             yield Form(fields, below=True, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Write it, or go to what is missing."""
@@ -108,7 +108,7 @@ class NewTestScreen(FormSheet["str | None"]):
             new_test = self.agenteval.session.workspace.new_test
             self.finish(partial(new_test, self._loaded.path, values["name"], values["prompt"], values["id"]))
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         return paragraph("It is written to the suite's file and opens in the Editor.", width, "dim")
 
 

@@ -245,7 +245,7 @@ class PlanScreen(Sheet["PlanOptions | None"]):
         return [*lines, *((),) * (ESTIMATE_ROWS - len(lines))]
 
 
-_SAID = "Finished runs are not paid for again. Raise the limit that stopped it:"
+_ABOUT_LIMITS = "Finished runs are not paid for again. Raise the limit that stopped it:"
 
 
 class ResumeScreen(FormSheet["PlanOptions | None"]):
@@ -267,7 +267,7 @@ class ResumeScreen(FormSheet["PlanOptions | None"]):
         if limits.max_seconds is not None:
             fields.insert(0, Field("max_seconds", "max time", f"{limits.max_seconds:.15g}", hint="seconds"))
         with SheetFrame("Resume the execution", self.edge(("enter", "resume"))):
-            yield LineBlock(lambda width: paragraph(_SAID, width, "dim"), id="about")
+            yield LineBlock(lambda width: paragraph(_ABOUT_LIMITS, width, "dim"), id="about")
             yield Form(fields, id="fields")
 
     def on_form_submitted(self, event: Form.Submitted) -> None:

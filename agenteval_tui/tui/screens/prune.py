@@ -42,7 +42,7 @@ class PruneScreen(Sheet["bool | None"]):
         ]
         with SheetFrame("Remove old runs", self._keys):
             yield Form(fields, below=True, id="fields")
-            yield LineBlock(self._said, id="said")
+            yield LineBlock(self._note, id="note")
 
     def on_mount(self) -> None:
         self.query_one(Form).focus_first()
@@ -128,7 +128,7 @@ class PruneScreen(Sheet["bool | None"]):
         if self.is_attached:
             self.query_one(SheetFrame).retell()
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         if self._error is not None:
             return [(), *error_lines(self._error, width)]
         if self._going:

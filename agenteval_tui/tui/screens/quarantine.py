@@ -99,7 +99,7 @@ class QuarantineScreen(FormSheet["str | None"]):
         with SheetFrame("Quarantine", self._keys, subject=one_line(self._test, 60)):
             yield LineBlock(lambda width: paragraph(_EFFECT, width, "dim"), id="about")
             yield Form(fields, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_mount(self) -> None:
         # What is chosen is known once the fields are there.
@@ -158,7 +158,7 @@ class QuarantineScreen(FormSheet["str | None"]):
     def _chosen(self) -> str:
         return self.values.get("what", self._criterion)
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         held = self._held.get(self._chosen())
         if held is None:
             return paragraph("It is not in quarantine now.", width, "dim")

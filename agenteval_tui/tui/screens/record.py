@@ -57,7 +57,7 @@ class RecordScreen(FormSheet["RecordingRequest | None"]):
         ]
         with SheetFrame("Record a program", self.edge(*_KEYS), subject=end_of_path(self._folder, 44), width="large"):
             yield Form(fields, below=True, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
@@ -72,7 +72,7 @@ class RecordScreen(FormSheet["RecordingRequest | None"]):
         if not problems:
             self.dismiss(request)
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         values = self.values
         lines = paragraph(
             "The program runs in this folder, without input. Its output goes to a log. A proxy on 127.0.0.1 forwards "
@@ -106,7 +106,7 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
         subject = f"{one_line(self._offer.name, 40)}, run {short_id(self._offer.run)}"
         with SheetFrame("Replay with changed code", self.edge(*_KEYS), subject=subject, width="large"):
             yield Form(fields, below=True, id="fields")
-            yield Note(self._said, id="said")
+            yield Note(self._note, id="note")
 
     def on_form_submitted(self, event: Form.Submitted) -> None:
         """Start it."""
@@ -127,7 +127,7 @@ class ReplayScreen(FormSheet["ReplayRequest | None"]):
         if not problems:
             self.dismiss(request)
 
-    def _said(self, width: int) -> list[Line]:
+    def _note(self, width: int) -> list[Line]:
         price, inputs = self._offer.price, ["the run's input" if self._offer.reads else "no input"]
         if self._offer.variables:
             inputs.append(f"the agent's {listed([one_line(name, 30) for name in self._offer.variables], 4)}")

@@ -100,7 +100,7 @@ def ask_to_decide(
     earlier = row.standing.decision if row.standing is not None else None
 
     def done(decision_result: DecisionResult) -> None:
-        app.say(f"{decision_result.said[:1].upper()}{decision_result.said[1:]}.")
+        app.say(f"{decision_result.effect[:1].upper()}{decision_result.effect[1:]}.")
         then()
 
     def answered(values: dict[str, str]) -> None:

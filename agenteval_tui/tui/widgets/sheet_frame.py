@@ -36,7 +36,7 @@ class Section(LineBlock):
         self._title = title
 
     def _rule(self, width: int) -> list[Line]:
-        return [section_rule(_said(self._title), width)]
+        return [section_rule(_current(self._title), width)]
 
 
 @drop_messages(is_too_late)
@@ -92,13 +92,13 @@ class SheetFrame(Vertical):
                 self.app.call_later(self.app.simulate_key, pressed)
 
     def _upper_edge(self, width: int) -> list[Line]:
-        return [upper_edge(_said(self._title), _said(self._subject), width)]
+        return [upper_edge(_current(self._title), _current(self._subject), width)]
 
     def _lower_edge(self, width: int) -> list[Line]:
         return [lower_edge(self.keys, width)]
 
 
-def _said(text: Text) -> str:
+def _current(text: Text) -> str:
     return text() if callable(text) else text
 
 

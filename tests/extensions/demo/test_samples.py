@@ -164,7 +164,7 @@ def test_the_history_of_the_demo_begins_with_labelled_runs(tmp_path: Path) -> No
         verdicts = {row.id: row.status for row in rows}
         labels = store.labels()
         assert [label.passed for label in labels] == [True, True, False]
-        assert all(verdicts[label.run_id] == label.said and label.comment and label.who for label in labels)
+        assert all(verdicts[label.run_id] == label.verdict_text and label.comment and label.who for label in labels)
     (samples / "support.suite.yaml").write_text("name: Mine\ntests: []\n")
     label_samples(tmp_path / "another.db", samples)
     assert not (tmp_path / "another.db").exists()

@@ -141,7 +141,7 @@ class DifferencePane(TitledPane[None]):
     def __init__(self) -> None:
         super().__init__(None)
         self.pair: RunPair | None = None
-        self._said = ""
+        self._notice = ""
 
     def parts(self) -> ComposeResult:
         yield LineBlock(self._run_lines, id="runs")
@@ -177,7 +177,7 @@ class DifferencePane(TitledPane[None]):
     def show(self, pair: RunPair | None) -> None:
         """Show two runs; None: there is no other run to compare with."""
         self.pair = pair
-        self._said = "" if pair is not None else NO_OTHER
+        self._notice = "" if pair is not None else NO_OTHER
         self.view.display = pair is not None
         if pair is not None:
             self.view.show(pair.alignment)
@@ -201,7 +201,7 @@ class DifferencePane(TitledPane[None]):
         """Both runs, in the place and with the sign that their texts have below."""
         pair = self.pair
         if pair is None:
-            return [(), *paragraph(self._said, max(width - 1, 1), "dim", 2)] if self._said else []
+            return [(), *paragraph(self._notice, max(width - 1, 1), "dim", 2)] if self._notice else []
         minus, plus = ("-", "removed bold"), ("+", "added bold")
         # The view below has a column for its cursor and one for its scroll bar.
         inner = width - 2
@@ -298,7 +298,7 @@ class BranchesPane(TitledPane[BranchesController]):
         self.shows_forks = False
 
     def parts(self) -> ComposeResult:
-        yield LineBlock(self._head_lines, id="said")
+        yield LineBlock(self._head_lines, id="heading")
         with Container(id="steps"):
             yield VirtualList(id="branches")
             yield LinesView(id="branch")
@@ -330,7 +330,7 @@ class BranchesPane(TitledPane[BranchesController]):
             self.steps.set_source(self.forks.rows, keep_key=key)
         if begins:
             self.steps.cursor = tree.newest
-        self.query_one("#said", LineBlock).retell()
+        self.query_one("#heading", LineBlock).retell()
         self.retitle()
         self.show_step()
 
@@ -341,7 +341,7 @@ class BranchesPane(TitledPane[BranchesController]):
         self._draw_tree()
         # Where they part nowhere, it stays there.
         self.steps.cursor = 0
-        self.query_one("#said", LineBlock).retell()
+        self.query_one("#heading", LineBlock).retell()
         self.retitle()
         self._to_fork()
         self.show_step()
