@@ -8,6 +8,7 @@ import math
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # Each history that a test makes asks a disk several times whether all of it is there.
         if config.getoption("numprocesses", None) and "PYTEST_DEBUG_TEMPROOT" not in os.environ and has_memory():
             os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
+        # Under nohup, the programs that tests start would ignore a hang-up, too.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         PRESTARTED.enter_context(prestarted.server())
         if "MEASURE_SLOW" in os.environ:
             config.pluginmanager.register(Durations())
