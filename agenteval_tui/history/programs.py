@@ -34,10 +34,7 @@ class KeepPrograms(Operation):
 
     def prepare(self) -> None:
         """Encode them."""
-        self.packed = {
-            agent: pack({name: digest[:_DIGITS] for name, digest in sorted(files.items())})
-            for agent, files in self.programs.items()
-        }
+        self.packed = {agent: pack(as_stored(files)) for agent, files in self.programs.items()}
 
     def apply(self, connection: sqlite3.Connection, totals: Totals) -> None:
         """Keep them. Of an execution that was resumed the first ones stay, as its commits do."""
@@ -48,6 +45,11 @@ class KeepPrograms(Operation):
         )
         if changed.rowcount:
             store_packed(connection, list(self.packed.values()))
+
+
+def as_stored(files: ProgramFiles) -> dict[str, str]:
+    """The files of a state as `program_files` gives them."""
+    return {name: digest[:_DIGITS] for name, digest in sorted(files.items())}
 
 
 def programs_of(connection: sqlite3.Connection, execution_ids: Iterable[str]) -> dict[str, Mapping[str, str]]:

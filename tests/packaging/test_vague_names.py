@@ -13,7 +13,6 @@ from sources import modules, of_all_sources
 VAGUE = {"one", "ones", "found", "said", "given", "made", "known", "wanted", "told", "asked", "shown", "seen", "taken"}
 VAGUE |= {"kept", "left", "put", "got"}
 CEILINGS = {
-    ".": 13.4,
     "agents": 0.7,
     "analysis": 0.7,
     "api": 0.5,

@@ -431,8 +431,10 @@ async def test_what_varies_is_found_where_a_recording_exists_twice(server: Scrip
         '"content": SYSTEM', '"content": SYSTEM + str(uuid.uuid4())'
     )
     await project.record(agent=varying)
-    assert set(effects(await project.check()).values()) == {"needs_model"}
+    project.edit("def answer", "# Edited.\ndef answer")
+    assert set(effects(await project.check()).values()) == {"needs_model"}, "the edit may be of an id"
     await project.record(agent=varying)
+    project.edit("def answer", "# Edited.\ndef answer")
     assert set(effects(await project.check()).values()) == {"unchanged"}
 
 
@@ -445,9 +447,41 @@ async def test_what_a_tool_gives_anew_each_time_is_found_where_a_recording_exist
         '"Shout it."', '"Shout " + str(uuid.uuid4())'
     )
     await project.record(agent=varying)
-    assert set(effects(await project.check()).values()) == {"needs_model"}
+    project.edit("def answer", "# Edited.\ndef answer")
+    assert set(effects(await project.check()).values()) == {"needs_model"}, "the edit may be of an id"
     await project.record(agent=varying)
+    project.edit("def answer", "# Edited.\ndef answer")
     assert set(effects(await project.check()).values()) == {"unchanged"}
+
+
+@pytest.mark.sweep
+@either_capture
+async def test_one_recording_is_enough_to_find_what_varies_as_long_as_the_code_is_the_same(
+    server: ScriptedServer, project: Project
+) -> None:
+    varying = AGENT.replace("def answer", "import uuid\ndef answer").replace(
+        '"content": SYSTEM', '"content": SYSTEM + str(uuid.uuid4())'
+    )
+    await project.record(agent=varying)
+    plan = project.plan()
+    check = CodeCheck(plan, project.store)
+    runs = recorded_runs(project.store, plan.runs).runs
+    assert set(effects(await check.run(runs)).values()) == {"unchanged"}
+    # It is still known after a save, which can change more than that.
+    project.edit("def answer", "# Edited.\ndef answer")
+    assert set(effects(await check.run(runs, ("agent.py",))).values()) == {"unchanged"}
+    project.edit("Be brief.", "Be long.")
+    assert set(effects(await check.run(runs, ("agent.py",))).values()) == {"needs_model"}
+    await check.close()
+    assert len(server.requests) == 4
+
+
+async def test_a_number_that_differs_may_be_of_data_that_changed(server: ScriptedServer, project: Project) -> None:
+    varying = AGENT.replace("def answer", "import random\ndef answer").replace(
+        '"content": SYSTEM', '"content": SYSTEM + str(random.randint(10, 9_999_999))'
+    )
+    await project.record(agent=varying)
+    assert set(effects(await project.check()).values()) == {"needs_model"}
 
 
 @pytest.mark.sweep

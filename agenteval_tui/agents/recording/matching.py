@@ -248,7 +248,7 @@ def varying_parts(asked: Sequence[Question], before: Sequence[Question]) -> tupl
         candidates = [
             (len(needed), place, needed)
             for place, other in enumerate(left[:_CONCURRENT])
-            if (needed := _needed(question, other)) is not None
+            if (needed := rules_between(question, other)) is not None
         ]
         if not candidates:
             break
@@ -258,7 +258,7 @@ def varying_parts(asked: Sequence[Question], before: Sequence[Question]) -> tupl
     return tuple(rules)
 
 
-def _needed(question: Question, other: Question) -> tuple[Volatile, ...] | None:
+def rules_between(question: Question, other: Question) -> tuple[Volatile, ...] | None:
     """By which rules the two are equal; None: by none that hides only ids, dates and numbers."""
     if (question.title, question.query, _length(question)) != (other.title, other.query, _length(other)):
         return None

@@ -9,7 +9,7 @@ from agenteval_tui.agents.models.requests import RequestReader
 from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, Volatile
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.agents.recording.matching import Matcher, nearest, without_clock
+from agenteval_tui.agents.recording.matching import Matcher, nearest, rules_between, without_clock
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.agents.recording.protocols import read_request
 from agenteval_tui.agents.recording.repeated_ids import answer_with_ids, ids_between
@@ -73,7 +73,7 @@ class Playback:
     of the run's own session. If that did not ask this, they are those of one recorded run that did: of number `start`
     (from 0, and the first again after the last). An answer that made the program ask again (429, a broken
     stream) is left out if the answer to the second request is recorded, too. `others` are asked in their order for
-    what was not recorded here, but not for calls of MCP servers: these have a state.
+    what was not recorded here, but not for calls of MCP servers: these have a state. `varying` answers what is left.
     """
 
     def __init__(
@@ -84,11 +84,13 @@ class Playback:
         session: str = "",
         start: int = 0,
         others: Callable[[], Iterable[CassetteIndex]] = tuple,
+        varying: VaryingRequests | None = None,
     ) -> None:
         self._index = CassetteIndex(recorded, system=system) if isinstance(recorded, Cassette) else recorded
         self._session = session
         self._start = start
         self._others = others
+        self._varying = varying
         self._given: dict[str, int] = {}
 
     @property
@@ -108,6 +110,8 @@ class Playback:
         if not exchanges and not is_mcp(question):
             found = (index.of(question) for index in self._others())
             key, exchanges = next((each for each in found if each[1]), (key, exchanges))
+        if not exchanges and self._varying is not None and not is_mcp(question):
+            exchanges = self._varying.take(question)
         if not exchanges:
             return self.miss(question)
         by_session = grouped((exchange.session, exchange) for exchange in exchanges)
@@ -116,7 +120,7 @@ class Playback:
         self._given[key] = number + 1
         # The last answer repeats: a program that asks once more than it did is answered all the same.
         exchange = own[min(number, len(own) - 1)]
-        if not self._index.matcher.volatile:
+        if exchange.question == question:
             return exchange.answer
         return answer_with_ids(exchange.answer, ids_between(exchange.question, question))
 
@@ -159,6 +163,29 @@ class Playback:
                 if change.kind in _OF_CONTEXT and not (change.before and min(change.before) > last_answer)
             ]
         )
+
+
+class VaryingRequests:
+    """The recorded requests of a program whose code is still the same. What differs now in ids, dates and times, it
+    makes anew each time: `rules` has what is known of that. A number may be of data that has changed."""
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._left = list(exchanges)
+        self.rules: dict[Volatile, None] = {}
+
+    def take(self, question: Question) -> list[Exchange]:
+        """The exchange whose request differs in the least of that, in a list; each is taken once. []: there is none."""
+        candidates = [
+            (len(rules), place, rules)
+            for place, exchange in enumerate(self._left)
+            if (rules := rules_between(exchange.question, question)) is not None
+            and all(rule.like != "number" for rule in rules)
+        ]
+        if not candidates:
+            return []
+        _, place, rules = min(candidates, key=lambda candidate: candidate[:2])
+        self.rules.update(dict.fromkeys(rules))
+        return [self._left.pop(place)]
 
 
 class PaidAnswers:

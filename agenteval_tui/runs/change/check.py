@@ -21,6 +21,7 @@ from agenteval_tui.agents.recording.answers import RecordedAnswers
 from agenteval_tui.agents.recording.capture import known_prices
 from agenteval_tui.core.ids import new_id
 from agenteval_tui.core.phrasing import abridged
+from agenteval_tui.history.programs import as_stored
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.agent_pool import Prepared, prepare_agents
 from agenteval_tui.runs.budget import SpendingLimit
@@ -83,6 +84,8 @@ class CodeCheck:
         self._agents_live = False
         self._env: Mapping[str, str] = {}
         """What the agents, and the services of the runs, have of our environment."""
+        self._of_same_code: frozenset[str] = frozenset()
+        """The recorded runs (ids) whose code is that of now."""
         self._lease: Lease | None = None
         """Keeps the processes of metrics, hooks and probes from one check to the next."""
         self._free_runs: Store | None = None
@@ -133,10 +136,12 @@ class CodeCheck:
         execution = ""
         if to_run:
             plan = self._planned([again for _, again in to_run], saved, options)
-            await self._prepare(plan, options)
+            is_new = await self._prepare(plan, options)
             # Asked once for all runs: else each of them would end with the same error of an import.
             error, fix = await self._broken()
             if not error:
+                # Their code was read meanwhile; processes that are older may have begun before an edit.
+                self._of_same_code = await self._recorded_with_code_of_now(runs) if is_new else frozenset()
                 execution = plan.execution_id
                 error = await self._execute(plan, to_run, options, results)
         return code_change(
@@ -176,16 +181,30 @@ class CodeCheck:
             self._free_runs = Store.open(self._store.path, durable=False)
         return self._free_runs
 
-    async def _prepare(self, plan: Plan, options: CheckOptions) -> None:
-        """Make the agents, unless they are there: with the keys of model servers if the models may be asked."""
+    async def _prepare(self, plan: Plan, options: CheckOptions) -> bool:
+        """Make the agents, unless they are there: with the keys of model servers if the models may be asked. Returns
+        whether they are new."""
         hashes = {agent.hash for run in plan.runs for agent in run.agents}
         # A start of an agent's processes, with its imports, takes longer than most runs: they stay while they can.
         if hashes <= self._agents.keys() and self._agents_live == options.live:
-            return
+            return False
         await self._close_agents()
         self._env = dict(os.environ) if options.live else environment_without_keys(plan.runs)
         self._agents = prepare_agents(plan, self._store, self._env, 0.5)
         self._agents_live = options.live
+        return True
+
+    async def _recorded_with_code_of_now(self, runs: Sequence[RecordedRun]) -> frozenset[str]:
+        now: dict[str, dict[str, str]] = {}
+        for prepared in self._agents.values():
+            identity = await asyncio.wrap_future(prepared.identity)
+            now.setdefault(prepared.name, {}).update(as_stored(identity.program))
+        programs = self._store.programs_of({run.row.execution_id for run in runs})
+        states = {run.row.id: programs.get(run.row.execution_id, {}).get(run.row.agent, "") for run in runs}
+        files = {state: self._store.program_files(state) for state in {*states.values()} if state}
+        return frozenset(
+            run.row.id for run in runs if (code := now.get(run.row.agent)) and files.get(states[run.row.id]) == code
+        )
 
     async def _broken(self) -> tuple[str, str]:
         """Why the code of an agent can't be imported, and how to fix it; "" if it can."""
@@ -201,7 +220,10 @@ class CodeCheck:
         self, plan: Plan, runs: Sequence[tuple[RecordedRun, RunPlan]], options: CheckOptions, results: _Results
     ) -> str:
         """Make the runs; gives why they could not all be made, such as a service that ended; "" if they could."""
-        by_id = {again.ref.run: (run, self._tapes.playbacks(run)) for run, again in runs}
+        by_id = {
+            again.ref.run: (run, self._tapes.playbacks(run, is_same_code=run.row.id in self._of_same_code))
+            for run, again in runs
+        }
         recorded = {
             name: RecordedAnswers(
                 playbacks.begin, live=options.live, max_cost=options.max_cost, tools=self._tapes.tool_calls(run)
@@ -216,6 +238,7 @@ class CodeCheck:
             # Runs that were cut short tell nothing: the next save makes them again.
             if isinstance(event, Graded) and event.run in by_id and not checking.cancelling():
                 run, playbacks = by_id[event.run]
+                self._tapes.learn(run, playbacks)
                 results.add_run(run, event, playbacks.answered)
                 at_once.run_ended()
 

@@ -18,7 +18,7 @@ from agenteval_tui.agents.recording.cassette import Cassette, Volatile
 from agenteval_tui.agents.recording.exchange import Exchange
 from agenteval_tui.agents.recording.matching import varying_parts
 from agenteval_tui.agents.recording.mcp_requests import is_mcp
-from agenteval_tui.agents.recording.playback import CassetteIndex, Playback
+from agenteval_tui.agents.recording.playback import CassetteIndex, Playback, VaryingRequests
 from agenteval_tui.agents.registry import is_model
 from agenteval_tui.agents.secrets import PROGRAMS
 from agenteval_tui.core.errors import AgentevalError
@@ -148,15 +148,31 @@ def _key_of_plan(run: RunPlan) -> tuple[str, ...]:
 class Playbacks:
     """The answers for a run, begun anew by each attempt."""
 
-    def __init__(self, index: Callable[[], CassetteIndex], others: Callable[[], Iterable[CassetteIndex]]) -> None:
+    def __init__(
+        self,
+        index: Callable[[], CassetteIndex],
+        others: Callable[[], Iterable[CassetteIndex]],
+        *,
+        is_same_code: bool = False,
+    ) -> None:
         self._index = index
         self._others = others
+        self._is_same_code = is_same_code
         self._begun: list[Playback] = []
+        self._varying: list[VaryingRequests] = []
 
     def begin(self) -> Playback:
         """Those for one more attempt."""
-        self._begun.append(Playback(self._index(), others=self._others))
+        index = self._index()
+        varying = VaryingRequests(index.exchanges) if self._is_same_code else None
+        self._varying += [] if varying is None else [varying]
+        self._begun.append(Playback(index, others=self._others, varying=varying))
         return self._begun[-1]
+
+    @property
+    def rules(self) -> tuple[Volatile, ...]:
+        """What was seen to vary in the requests of the same code."""
+        return tuple(dict.fromkeys(rule for varying in self._varying for rule in varying.rules))
 
     @property
     def answered(self) -> int:
@@ -174,6 +190,7 @@ class Tapes:
         # Whether a run used a model, and nothing was recorded; asked at each save, and a transcript is read for it.
         self._unrecorded: dict[str, bool] = {}
         self._indexes: OrderedDict[str, CassetteIndex | None] = OrderedDict()
+        self._rules: dict[str, tuple[Volatile, ...]] = {}  # what varies, as runs of the same code have shown
         self._runs: dict[str, RecordedRun] = {}
         self._of_others: dict[tuple[object, ...], CassetteIndex] = {}
 
@@ -195,9 +212,18 @@ class Tapes:
         self._indexes.move_to_end(name)
         return self._indexes[name]
 
-    def playbacks(self, run: RecordedRun) -> Playbacks:
-        """What answers the requests of the run when it is made again."""
-        return Playbacks(lambda: self.index(run) or CassetteIndex(Cassette()), lambda: self._others(run))
+    def playbacks(self, run: RecordedRun, *, is_same_code: bool = False) -> Playbacks:
+        """What answers the requests of the run when it is made again. `is_same_code`: by the code that was recorded."""
+        return Playbacks(
+            lambda: self.index(run) or CassetteIndex(Cassette()), lambda: self._others(run), is_same_code=is_same_code
+        )
+
+    def learn(self, run: RecordedRun, playbacks: Playbacks) -> None:
+        """From now on, leave out of the run's requests what varied in those that these answered."""
+        if playbacks.rules:
+            name = run.row.recorded
+            self._rules[name] = (*self._rules.get(name, ()), *playbacks.rules)
+            self._indexes.pop(name, None)
 
     def without_tools(self, runs: Iterable[RecordedRun]) -> tuple[str, ...]:
         """The agents of other kinds than `python` in whose newest recorded runs no MCP server was called."""
@@ -265,6 +291,7 @@ class Tapes:
             return None
         exchanges = tape.exchanges if self._tools_recorded else tuple(_of_models(tape.exchanges))
         varies = tape.volatile or self._varying(exchanges, run.twins)
+        varies = tuple(dict.fromkeys((*varies, *self._rules.get(run.row.recorded, ()))))
         recorded_on = None if run.row.started_ms is None else date.fromtimestamp(run.row.started_ms / 1000)
         return CassetteIndex(Cassette(exchanges, varies), recorded_on=recorded_on)
 
