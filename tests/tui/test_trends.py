@@ -240,7 +240,7 @@ async def test_the_keys_do_what_they_say(made: Path, tmp_path: Path, monkeypatch
         ]
         assert "in quarantine until 2026-12-05" in listed(screen)[3]
         await press("Q")
-        assert "In quarantine until 2026-12-05" in text_of(app.screen, "said")  # type: ignore[arg-type]
+        assert "In quarantine until 2026-12-05" in text_of(app.screen, "note")  # type: ignore[arg-type]
         await press("ctrl+e")
         assert len(quarantines.active(app.session.store, NOW)) == 0
         # The filter, and what is said where nothing fits it.
