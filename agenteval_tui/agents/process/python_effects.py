@@ -29,7 +29,8 @@ _INSTALLED = (os.sep + "site-packages" + os.sep, os.sep + "dist-packages" + os.s
 _SYSTEM = ("/proc/", "/sys/", "/usr/", "/lib", "/etc/")
 _FRAMEWORKS = "/System/Library/Frameworks/"
 _HTTP = ("http.client", "httpcore", "urllib3")
-_MOST = 2_000  # files
+_MOST = 2_000
+"""Files of data, folders and hosts of a project."""
 _MOST_EFFECTS = 20
 _SQLITE = b"SQLite format 3\0"
 _EFFECTS = {
@@ -111,11 +112,16 @@ class Effects:
                 # Writers that append, such as log files, each write at the end: forks don't disturb one another.
                 if not flags & os.O_APPEND and not _is_exempt(path):
                     self._note("writes a file", path)
-            elif len(self.read) < _MOST:
-                self.read[os.path.abspath(path)] = None  # noqa: PTH100
+            else:
+                # A project may read thousands of files of data; what it runs is always told.
+                path = os.path.abspath(path)  # noqa: PTH100
+                if (len(self.read) < _MOST or path.endswith(".py")) and _is_of_project(path):
+                    self.read[path] = None
         elif event in ("os.listdir", "os.scandir"):
             if arguments and isinstance(arguments[0], (str, bytes)) and len(self.listed) < _MOST:
-                self.listed[os.path.abspath(os.fsdecode(arguments[0]))] = None  # noqa: PTH100
+                path = os.path.abspath(os.fsdecode(arguments[0]))  # noqa: PTH100
+                if _is_of_project(path + os.sep):
+                    self.listed[path] = None
         elif event == "socket.getaddrinfo":
             if isinstance(arguments[0], (str, bytes)) and len(self.hosts) < _MOST:
                 self.hosts[os.fsdecode(arguments[0])] = None
@@ -182,15 +188,13 @@ class Effects:
     def _folders(self) -> list[str]:
         """The folders of the project that were listed."""
         # Folders that Python itself lists to find modules tell nothing about the project's data.
-        imported = sys.path_importer_cache
-        folders = [folder for folder in list(self.listed) if folder not in imported and not folder.startswith(_SYSTEM)]
-        return [folder for folder in folders if not any(part in folder + os.sep for part in _INSTALLED)]
+        return [folder for folder in list(self.listed) if folder not in sys.path_importer_cache]
 
     def _sources(self, modules: Iterable[ModuleType]) -> list[str]:
         """The files of the project among those of these modules and those that were read."""
         paths = dict.fromkeys(path for path in map(_source, modules) if path)
-        paths.update(dict.fromkeys(filter(_is_of_project, list(self.read))))
-        return sorted(paths)[:_MOST]
+        paths.update(dict.fromkeys(list(self.read)))
+        return sorted(paths)
 
 
 def _is_of_project(path: str) -> bool:
