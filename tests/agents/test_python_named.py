@@ -298,6 +298,13 @@ class TestFrameworks:
         assert [call.name for call in ran.transcript.tool_calls] == calls, ran.events[-1]
         assert "found socks" in ran.transcript.final_output
 
+    async def test_an_object_in_a_state_is_made_of_its_fields(self, run_agent: Run) -> None:
+        ran = await run_agent(named("wishes", input={"wish": {"text": "{{prompt}}"}}, output="answer"))
+        assert ran.transcript.final_output == "hello 1", ran.events[-1]
+        error = failure(await run_agent(named("wishes", input={"wish": {"txt": "x"}}, output="answer")))
+        assert "the option `input` doesn't fit the state of of_named_langgraph:wishes: " in error.message
+        assert "'txt'" in error.message
+
     async def test_a_part_of_the_state_that_nothing_gave(self, run_agent: Run) -> None:
         error = failure(await run_agent(named("mails")))
         assert "raised KeyError: 'email' (of_named_langgraph.py, line" in error.message
@@ -339,7 +346,7 @@ class TestFrameworks:
 NAMED = {
     "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried prompted",
     "openai_agents": "openai make_openai repeating with_server hands_over",
-    "langgraph": "graph make_graph opened own remembers notes researches mails",
+    "langgraph": "graph make_graph opened own remembers notes researches mails wishes",
 }
 """By framework, what its module names. A module imports one framework, so that a test waits for no other."""
 PACKAGES = {"pydantic_ai": "pydantic_ai", "openai_agents": "agents", "langgraph": "langgraph"}

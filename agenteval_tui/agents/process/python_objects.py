@@ -22,6 +22,7 @@ from . import python_answers as answers
 from . import python_context as contexts
 from . import python_frameworks as frameworks
 from . import python_pieces as pieces
+from . import python_signature as signature
 from . import python_target as targets
 
 if TYPE_CHECKING:
@@ -425,6 +426,7 @@ async def _runnable(graph: Any, request: Request, target: str) -> AsyncIterator[
             if unknown:  # the graph would drop it in silence
                 problem = "the state of " + target + " has no " + ", ".join(unknown) + "; it has " + ", ".join(names)
                 raise pieces.WrongTarget(problem + "; correct the option `input`")
+            question = _as_declared(graph, question, target)
         try:
             # Such a state is mapped as a whole: there are no messages to stream.
             if how.get("messages") or "messages" not in graph.channels:
@@ -596,6 +598,15 @@ def _input_schema(graph: Any) -> type | None:
     builder = getattr(graph, "builder", None)
     schema = getattr(builder, "input_schema", None) or getattr(builder, "input", None)
     return schema if isinstance(schema, type) else None
+
+
+def _as_declared(graph: Any, fields: dict[str, Any], target: str) -> dict[str, Any]:
+    """The fields of a state from JSON, with the models and dataclasses that the graph's nodes look for in it."""
+    try:
+        return signature.fields_as_declared(_input_schema(graph), fields)
+    except (TypeError, ValueError) as error:
+        problem = "the option `input` doesn't fit the state of " + target + ": " + " ".join(str(error).split())
+        raise pieces.WrongTarget(problem) from error
 
 
 def _required(graph: Any) -> list[str]:

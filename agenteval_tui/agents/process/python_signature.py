@@ -56,7 +56,7 @@ def describe(function: Any) -> dict[str, Any]:
 
 def converted(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Arguments from JSON as the function's annotations want them: models, dataclasses and enums are made."""
-    values = _of_fields(function, arguments)
+    values = fields_as_declared(function, arguments)
     try:
         inspect.signature(function).bind(**values)
     except TypeError as error:
@@ -66,8 +66,8 @@ def converted(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _of_fields(owner: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a function or class, each as its annotation wants it."""
+def fields_as_declared(owner: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a function or class from JSON, each as its annotation wants it."""
     hints = _hints(owner)
     return {name: _as_wanted(hints.get(name), value) for name, value in fields.items()}
 
@@ -85,7 +85,7 @@ def _as_wanted(kind: Any, value: Any) -> object:
     if hasattr(origin, "model_validate"):
         return origin.model_validate(value)
     if dataclasses.is_dataclass(origin) and isinstance(value, dict):
-        return origin(**_of_fields(origin, value))
+        return origin(**fields_as_declared(origin, value))
     if isinstance(value, list) and inner and origin is not tuple:
         return [_as_wanted(inner[0], item) for item in value]
     if isinstance(value, dict) and len(inner) == 2:

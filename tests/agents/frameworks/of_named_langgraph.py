@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any, TypedDict
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -94,6 +95,20 @@ def _triage(state: Mailed):
 
 
 mails = _graph(Mailed, _triage)
+
+
+@dataclasses.dataclass
+class Wish:
+    text: str
+    size: int = 1
+
+
+class Wishes(TypedDict):
+    wish: Wish
+    answer: str
+
+
+wishes = _graph(Wishes, lambda state: {"answer": state["wish"].text + " " + str(state["wish"].size)})
 
 
 def make_graph():
