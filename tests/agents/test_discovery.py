@@ -250,6 +250,87 @@ def test_contexts_and_states_are_written(tmp_path: Path) -> None:
     assert (agent.config["input"], agent.config["output"]) == ({"question": "{{prompt}}"}, "answer")
 
 
+@pytest.mark.parametrize(
+    ("state", "nodes", "expected"),
+    [
+        # A type is read as code, not as text: "Registry" has "str" in it, and dict[str, int] is no text.
+        ("registry: ToolRegistry\n    counts: dict[str, int]\n    goal: str", "", {"goal": "{{prompt}}"}),
+        ("registry: ToolRegistry\n    goal: Optional[str]", "", {"goal": "{{prompt}}"}),
+        # A text that names something asks nothing.
+        ("user_id: str\n    output_dir: str\n    goal: str", "", {"goal": "{{prompt}}"}),
+        # What a node writes is not what the graph is given.
+        ("plan: str\n    goal: str", "def a(state):\n    return {'plan': 'x'}\n", {"goal": "{{prompt}}"}),
+        (
+            "plan: str\n    goal: str",
+            "def a(state):\n    state['plan'] = 'x'\n    return state\n",
+            {"goal": "{{prompt}}"},
+        ),
+        ("plan: str\n    goal: str", "def a(state):\n    return Command(update={'plan': 1})\n", {"goal": "{{prompt}}"}),
+        # A model in a state, with what it must have.
+        (
+            "order: Order\n    registry: ToolRegistry | None\n    output_dir: str",
+            "",
+            {"order": {"wish": "{{prompt}}", "lines": [], "span": [1, 1], "tone": "example"}},
+        ),
+        # All of them are written by nodes: the first text, as well as any.
+        ("plan: str", "def a(state):\n    return {'plan': 'x', 'done': 'y'}\n", {"plan": "{{prompt}}"}),
+    ],
+)
+def test_the_field_of_a_state_that_takes_the_prompt(
+    tmp_path: Path, state: str, nodes: str, expected: dict[str, Any]
+) -> None:
+    graph = (
+        "from langgraph.graph import StateGraph\nfrom typing import Optional, TypedDict\n"
+        "from pydantic import BaseModel\n"
+        "class Order(BaseModel):\n    number_id: str = ''\n    wish: str\n    lines: list[Line]\n"
+        "    span: tuple[int, int]\n    tone: str\n"
+        f"class State(TypedDict):\n    {state}\n    done: str\n{nodes}"
+        "graph = StateGraph(State).add_node('a').compile()\n"
+    )
+    assert only(tmp_path, {"bot.py": graph}).config["input"] == expected
+
+
+@pytest.mark.parametrize(
+    ("decorator", "is_agent"),
+    [
+        ("@traceable(run_type='chain')", True),
+        ("@observe()", True),
+        ("@retry(stop=stop_after_attempt(3))", True),
+        ("@weave.op", True),
+        ("@func.register_function(metadata={})", True),
+        ("@lru_cache", True),
+        ("@app.post('/ask')", False),
+        ("@app.route('/ask', methods=['POST'])", False),
+        ("@click.command()", False),
+        ("@mcp.tool()", False),
+        ("@bot.message_handler()", False),
+        ("@cl.on_message", False),
+        ("@pytest.fixture", False),
+        ("@contextmanager", False),
+    ],
+)
+def test_a_decorated_function_is_asked_unless_the_decorator_makes_something_else_of_it(
+    tmp_path: Path, decorator: str, is_agent: bool
+) -> None:
+    source = (
+        "import openai, weave, click, pytest, telebot\nimport chainlit as cl\nfrom functools import lru_cache\n"
+        f"{decorator}\ndef answer(question):\n    return openai.responses.create(input=question)\n"
+    )
+    agents = [
+        agent.config["callable"]
+        for agent in agents_of(tmp_path / "a", {"bot.py": source})
+        if agent.sign is Sign.FUNCTION
+    ]
+    assert agents == ["bot.py:answer"] * is_agent
+    # One of any name, that the project calls.
+    files = {
+        "bot.py": source.replace("question", "lines"),
+        "main.py": "from bot import answer\nprint(answer('Hi you'))\n",
+    }
+    agents = [agent.config["callable"] for agent in agents_of(tmp_path / "b", files) if agent.sign is Sign.FUNCTION]
+    assert agents == ["bot.py:answer"] * is_agent
+
+
 def test_projects_that_name_their_agents(tmp_path: Path) -> None:
     graph = (
         "from langgraph.prebuilt import create_react_agent\nasync def make():\n    return create_react_agent('m', [])\n"

@@ -9,19 +9,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from agenteval_tui.agents.discovery.fields import MESSAGE_FIELDS
+from agenteval_tui.agents.discovery.fields import MESSAGE_FIELDS, is_text, names_a_thing
 from agenteval_tui.agents.discovery.python_module import (
     Function,
     Module,
     Modules,
-    annotation_of,
-    code_of,
     returns_a_value,
+    stays_callable,
 )
 
 _MISSING = object()
-_NAMES_A_THING = re.compile(r"(?:^|_)(?:id|ids|uuid|key|token|url|path|file|filename|folder|email)$")
-"""What a text is called that names something, and asks nothing: session_id."""
 _NAMES_CONVERSATION = re.compile(r"(?:^|_)(?:id|uuid)$")
 _OF_RUN = "{{run}}"
 """The template of what is another text in each run, and the same in its turns."""
@@ -60,7 +57,7 @@ def own_calls(
     places: dict[int, _Asked] = {}
     for module in read:
         nodes = [*module.classes.values(), *(module.functions.values() if functions else ())]
-        places.update({id(node): node for node in nodes if not node.decorator_list and asks(module, node)})
+        places.update({id(node): node for node in nodes if stays_callable(module, node) and asks(module, node)})
     if not places:
         return
     names = "|".join(sorted({re.escape(node.name) for node in places.values()}))
@@ -96,7 +93,7 @@ def _in_module(modules: Modules, module: Module, places: Mapping[int, _Asked]) -
             continue
         if (
             function.name.startswith("_")
-            or function.decorator_list
+            or not stays_callable(home, function)
             or settings is None
             or not returns_a_value(function)
         ):
@@ -212,22 +209,9 @@ def _is_for_text(function: Function, name: str, *, undeclared: bool) -> bool:
     declared = next(each.annotation for each in parameters if each.arg == name)
     if name in MESSAGE_FIELDS:
         return True
-    if _NAMES_A_THING.search(name):
+    if names_a_thing(name):
         return False
-    return undeclared if declared is None else _is_text(declared)
-
-
-def _is_text(annotation: ast.expr) -> bool:
-    declared = annotation_of(annotation)
-    if declared is None:
-        return False
-    if isinstance(declared, ast.BinOp):  # str | None
-        return _is_text(declared.left) or _is_text(declared.right)
-    name = code_of(declared.value if isinstance(declared, ast.Subscript) else declared).rpartition(".")[2]
-    if isinstance(declared, ast.Subscript) and name in ("Optional", "Union", "Annotated"):
-        parts = declared.slice.elts if isinstance(declared.slice, ast.Tuple) else [declared.slice]
-        return any(map(_is_text, parts))
-    return name in ("str", "Any", "object")
+    return undeclared if declared is None else is_text(declared)
 
 
 def _output(target: ast.expr | None) -> str:

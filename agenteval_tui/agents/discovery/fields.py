@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Collection
 from typing import Any
 
 from msgspec import Struct
@@ -16,6 +18,9 @@ MESSAGE_FIELDS = (
 ANSWER_FIELDS = (
     *("answer", "response", "reply", "output", "result", "message", "content", "text", "final_answer", "final_output"),
     *("generation", "completion", "summary", "report", "final_report", "output_text", "assistant_message"),
+)
+_NAMES_A_THING = re.compile(
+    r"(?:^|_)(?:id|ids|uuid|key|token|url|path|file|filename|folder|dir|directory|email|date|status)$"
 )
 _DEEPEST = 6
 _SIMPLE: dict[str, Any] = {
@@ -75,6 +80,49 @@ def _is_required(value: ast.expr) -> bool:
     return not any(word.arg in ("default", "default_factory", "init") for word in value.keywords)
 
 
+def names_a_thing(field: str) -> bool:
+    """Whether a text with this name names something, and asks nothing: session_id."""
+    return bool(_NAMES_A_THING.search(field))
+
+
+def is_text(annotation: ast.expr) -> bool:
+    """Whether a text is declared, or what may be one: `str | None`, `Any`."""
+    declared = annotation_of(annotation)
+    if declared is None:
+        return False
+    if isinstance(declared, ast.BinOp):  # str | None
+        return is_text(declared.left) or is_text(declared.right)
+    name = code_of(declared.value if isinstance(declared, ast.Subscript) else declared).rpartition(".")[2]
+    if isinstance(declared, ast.Subscript) and name in ("Annotated", "NotRequired", "Optional", "Required", "Union"):
+        parts = declared.slice.elts if isinstance(declared.slice, ast.Tuple) else [declared.slice]
+        # What comes after the type of Annotated is about it.
+        return any(map(is_text, parts[: 1 if name == "Annotated" else None]))
+    return name in ("str", "Any", "object")
+
+
+def place_for_prompt(
+    modules: Modules, module: Module, fields: list[ClassField], *, computed: Collection[str] = (), depth: int = 0
+) -> tuple[str, Any] | None:
+    """The field that takes the prompt, and its value; None where none does. A class of the project takes it in one of
+    its own fields. `computed`: fields that the agent fills itself."""
+    texts = [field.name for field in fields if field.annotation is None or is_text(field.annotation)]
+    if (name := next((name for name in MESSAGE_FIELDS if name in texts), None)) is not None:
+        return name, "{{prompt}}"
+    for field in fields:
+        if field.name in computed or names_a_thing(field.name):
+            continue
+        if field.name in texts:
+            return field.name, "{{prompt}}"
+        inner = fields_of(modules, module, field.annotation) if depth <= _DEEPEST else None
+        if inner is None:
+            continue
+        can, value = placeholder(modules, module, field.annotation)
+        place = place_for_prompt(modules, inner[0], inner[1], depth=depth + 1)
+        if can and place is not None:
+            return field.name, {**dict(value), place[0]: place[1]}
+    return None
+
+
 def placeholder(modules: Modules, module: Module, annotation: ast.expr | None, depth: int = 0) -> tuple[bool, Any]:
     """(whether a value can be written for this type, the value)."""
     if annotation is None:
@@ -98,6 +146,9 @@ def placeholder(modules: Modules, module: Module, annotation: ast.expr | None, d
             return placeholder(modules, module, inner, depth + 1)
         if outer in _SIMPLE:
             return True, _SIMPLE[outer]
+        if outer in ("tuple", "Tuple") and isinstance(annotation.slice, ast.Tuple):
+            parts = [placeholder(modules, module, part, depth + 1) for part in annotation.slice.elts]
+            return all(can for can, _ in parts), [value for _, value in parts]
     fields = fields_of(modules, module, annotation) if depth <= _DEEPEST else None
     if fields is not None:
         values = {}

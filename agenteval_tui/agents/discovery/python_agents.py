@@ -17,7 +17,9 @@ from agenteval_tui.agents.discovery.fields import (
     MESSAGE_FIELDS,
     context_for,
     fields_of,
+    is_text,
     is_typed_dict,
+    place_for_prompt,
     placeholder,
 )
 from agenteval_tui.agents.discovery.frameworks import (
@@ -36,11 +38,13 @@ from agenteval_tui.agents.discovery.python_module import (
     Modules,
     called_name,
     code_of,
+    constant_text,
     is_guard,
     keyword,
     needed,
     returns_a_value,
     source_of,
+    stays_callable,
 )
 from agenteval_tui.agents.process.project_interpreter import ENVIRONMENT_FOLDERS
 from agenteval_tui.agents.process.python_answers import HISTORY
@@ -297,24 +301,42 @@ class PythonAgents:
         # It takes messages, as ours are.
         if not names or "messages" in names:
             return {}, ()
-        texts = [f.name for f in fields[1] if f.annotation is None or "str" in code_of(f.annotation)] or names
-        into = next((name for name in MESSAGE_FIELDS if name in texts), texts[0])
-        values: dict[str, Any] = {into: "{{prompt}}"}
+        where, listed = fields
+        computed = self._written(construction.module)
+        place = place_for_prompt(self._modules, where, listed, computed=computed)
+        into, value = place or place_for_prompt(self._modules, where, listed) or (names[0], "{{prompt}}")
+        values: dict[str, Any] = {into: value}
         if not is_typed_dict(self._modules, construction.module, takes):  # no key of those has to be there
-            for field in fields[1]:
-                can, value = placeholder(self._modules, fields[0], field.annotation)
+            for field in listed:
+                can, value = placeholder(self._modules, where, field.annotation)
                 if can and not field.has_default and field.name != into:
                     values[field.name] = value
         result_names = [field.name for field in results[1]]
-        others = tuple(f"input.{name}" for name in values if name != into)
+        others = tuple(f"input.{name}" for name, value in values.items() if value != "{{prompt}}")
         if "messages" in result_names:
             return {"input": values}, others
         rest = [name for name in result_names if name != into] or result_names
-        texts = [f.name for f in results[1] if f.annotation is not None and "str" in code_of(f.annotation)]
+        texts = [f.name for f in results[1] if f.annotation is not None and is_text(f.annotation)]
         out = next(
             (name for name in ANSWER_FIELDS if name in rest), next((n for n in reversed(rest) if n in texts), rest[-1])
         )
         return {"input": values, "output": out}, others
+
+    def _written(self, module: Module) -> set[str]:
+        """The keys of a state that nodes write, in a module with a graph and in those that it imports: they return
+        them, set them, or give them to `Command(update=...)`."""
+        keys: set[str] = set()
+        for part in (module, *self._modules.imported(module)):
+            for node in part.nodes:
+                if (
+                    isinstance(node, ast.Return | ast.keyword)
+                    and getattr(node, "arg", "update") == "update"
+                    and isinstance(node.value, ast.Dict)
+                ):
+                    keys.update(map(constant_text, filter(None, node.value.keys)))
+                elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                    keys.add(constant_text(node.slice))
+        return keys
 
     # Factories and classes
 
@@ -483,7 +505,7 @@ class PythonAgents:
         if not library:
             return
         for name, function in module.functions.items():
-            if name.startswith("_") or _is_tool(function) or function.decorator_list:
+            if name.startswith("_") or _is_tool(function) or not stays_callable(module, function):
                 continue
             missing = [node for node in needed(function) if node.arg not in HISTORY]
             first = missing[0] if len(missing) == 1 else None

@@ -15,6 +15,12 @@ _LOOKS_UP = re.compile(r"(?:get|load|read|fetch)(?:_|env$|$)|open$|pop$|Path$")
 """Functions whose argument names what they return: a key, a variable, a file."""
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*)?")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+_REPLACES = re.compile(
+    r"(?:get|post|put|patch|delete|route|websocket|page|app|command|group|callback|subcommand|fixture|event|listener"
+    r"|cached_property|property|setter|staticmethod|classmethod|overload|abstractmethod|entrypoint|task|function|prompt"
+    r"|resource|middleware|remote|deployment|CrewBase|(?:on|before|after)_\w+|\w*(?:contextmanager|handler|tool)\w*)"
+)
+"""Decorators that make a route, a command, a tool or the like of a function, by the last part of their names."""
 
 
 class Module:
@@ -396,6 +402,12 @@ def returns_dicts(function: Function) -> list[str]:
                 elif isinstance(part, ast.Call):
                     keys += [word.arg for word in part.keywords if word.arg]
     return keys
+
+
+def stays_callable(module: Module, node: Function | ast.ClassDef) -> bool:
+    """Whether decorators leave a function one that takes what is written: they watch or repeat its calls, say."""
+    decorators = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
+    return not any(_REPLACES.fullmatch(module.qualified(each).rpartition(".")[2]) for each in decorators)
 
 
 def needed(function: Function) -> list[ast.arg]:
