@@ -331,6 +331,33 @@ def test_a_decorated_function_is_asked_unless_the_decorator_makes_something_else
     assert agents == ["bot.py:answer"] * is_agent
 
 
+@pytest.mark.parametrize(
+    ("fields", "output"),
+    [
+        ("goal: str\n    story: str\n    output_dir: str", "story"),
+        ("goal: str\n    tale: Tale | None\n    saved: bool\n    output_dir: str", "tale"),
+        ("goal: str\n    answer: str\n    story: str", "answer"),
+    ],
+)
+def test_the_field_of_a_state_that_has_the_answer(tmp_path: Path, fields: str, output: str) -> None:
+    graph = (
+        "from langgraph.graph import StateGraph\nfrom typing import TypedDict\n"
+        f"class State(TypedDict):\n    {fields}\n"
+        "def a(state):\n    return {'story': tell(), 'tale': tell(), 'answer': '', 'saved': True}\n"
+        "graph = StateGraph(State).add_node('a').compile()\n"
+    )
+    assert only(tmp_path, {"bot.py": graph}).config["output"] == output
+
+
+def test_what_a_docstring_says_of_an_agent(tmp_path: Path) -> None:
+    """Not what it says of parameters, nor what a function that makes an agent says of that."""
+    asks = "import openai\ndef answer(question):\n    {}return openai.responses.create(input=question)\n"
+    doc = "'''Sells tickets.\n\n    Args:\n        question: The wish.\n    '''\n    "
+    assert only(tmp_path / "a", {"bot.py": asks.format(doc)}).instructions.strip() == "Sells tickets."
+    makes = "from langgraph.graph import StateGraph\ndef build():\n    {}return StateGraph(dict).compile()\n"
+    assert only(tmp_path / "b", {"bot.py": makes.format("'Compiles the workflow.'\n    ")}).instructions == ""
+
+
 def test_projects_that_name_their_agents(tmp_path: Path) -> None:
     graph = (
         "from langgraph.prebuilt import create_react_agent\nasync def make():\n    return create_react_agent('m', [])\n"

@@ -100,6 +100,11 @@ def is_text(annotation: ast.expr) -> bool:
     return name in ("str", "Any", "object")
 
 
+def is_number(annotation: ast.expr | None) -> bool:
+    """Whether a number or a truth value is declared."""
+    return annotation is not None and code_of(annotation) in ("int", "float", "bool")
+
+
 def place_for_prompt(
     modules: Modules, module: Module, fields: list[ClassField], *, computed: Collection[str] = (), depth: int = 0
 ) -> tuple[str, Any] | None:

@@ -179,9 +179,12 @@ def _asked_of_model(function: Function) -> Iterator[str]:
 
 def first_line(text: str) -> str:
     """The first sentence or paragraph of a description, on one line."""
-    paragraph = text.strip().partition("\n\n")[0]
-    paragraph = _SECTION.split(paragraph, maxsplit=1)[0]
-    return " ".join(paragraph.split())[:300]
+    return " ".join(without_sections(text).strip().partition("\n\n")[0].split())[:300]
+
+
+def without_sections(docstring: str) -> str:
+    """What a docstring says before it lists parameters and results."""
+    return _SECTION.split(docstring, maxsplit=1)[0]
 
 
 def prompts_in(modules: Modules, module: Module, agent: str = "") -> tuple[str, ...]:

@@ -17,8 +17,10 @@ from agenteval_tui.agents.discovery.fields import (
     MESSAGE_FIELDS,
     context_for,
     fields_of,
+    is_number,
     is_text,
     is_typed_dict,
+    names_a_thing,
     place_for_prompt,
     placeholder,
 )
@@ -258,9 +260,10 @@ class PythonAgents:
                 mapping, examples = self._state(construction)
                 written.update(mapping)
                 tools = tools or module_description.tools_in(modules, construction.module)
-        instructions = instructions or docstring or ""
-        if not instructions and isinstance(node, ast.ClassDef | Function):
-            instructions = ast.get_docstring(node) or ""
+        # What makes an agent describes how it makes it.
+        if docstring is None and isinstance(node, ast.ClassDef | Function) and construction is None:
+            docstring = ast.get_docstring(node)
+        instructions = instructions or module_description.without_sections(docstring or "")
         return AgentCandidate(
             sign=sign,
             name=agent_name(called or own_name or name, module.path, files.root),
@@ -311,14 +314,17 @@ class PythonAgents:
                 can, value = placeholder(self._modules, where, field.annotation)
                 if can and not field.has_default and field.name != into:
                     values[field.name] = value
-        result_names = [field.name for field in results[1]]
+        declared = {field.name: field.annotation for field in results[1]}
+        result_names = list(declared)
         others = tuple(f"input.{name}" for name, value in values.items() if value != "{{prompt}}")
         if "messages" in result_names:
             return {"input": values}, others
         rest = [name for name in result_names if name != into] or result_names
         texts = [f.name for f in results[1] if f.annotation is not None and is_text(f.annotation)]
+        answers = [name for name in rest if name in texts and not names_a_thing(name)]
+        computed_last = [name for name in rest if name in computed and not is_number(declared[name])]
         out = next(
-            (name for name in ANSWER_FIELDS if name in rest), next((n for n in reversed(rest) if n in texts), rest[-1])
+            (name for name in (*ANSWER_FIELDS, *reversed(answers), *reversed(computed_last)) if name in rest), rest[-1]
         )
         return {"input": values, "output": out}, others
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from agenteval_tui.agents.discovery.fields import ANSWER_FIELDS, MESSAGE_FIELDS, fields_of, placeholder
 from agenteval_tui.agents.discovery.model import AgentCandidate, Sign, agent_name, relative
+from agenteval_tui.agents.discovery.module_description import without_sections
 from agenteval_tui.agents.discovery.python_agents import python_of
 from agenteval_tui.agents.discovery.python_module import (
     Function,
@@ -165,7 +166,7 @@ def _agent(
         folder=folder,
         config=config,
         services={"server": {"command": words, "ready": {"port": port}, "reuse_existing": True}},
-        instructions=ast.get_docstring(function) or "",
+        instructions=without_sections(ast.get_docstring(function) or ""),
     )
 
 
