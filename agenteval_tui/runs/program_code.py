@@ -54,6 +54,10 @@ _PASSED_OVER = _INSTALLED | frozenset(
         ".vite",
     )
 )
+DATABASE_SUFFIXES = tuple(
+    f".{name}{log}" for name in ("db", "db3", "sqlite", "sqlite3") for log in ("", "-journal", "-wal", "-shm")
+)
+"""Of SQLite's files, and of the logs beside them."""
 # What programs write all the time. Whatever may be executed by its mode counts all the same.
 _DATA = frozenset(
     (
@@ -84,12 +88,7 @@ _DATA = frozenset(
         ".xlsx",
         ".pptx",
         ".odt",
-        ".db",
-        ".sqlite",
-        ".sqlite3",
-        ".db-wal",
-        ".db-shm",
-        ".db-journal",
+        *DATABASE_SUFFIXES,
         ".parquet",
         ".arrow",
         ".npy",
@@ -117,7 +116,7 @@ _DATA = frozenset(
     )
 )
 _ARCHIVES = frozenset((".zip", ".pyc"))  # data that Python runs
-_LOGS = frozenset((".log", ".out", ".err", ".pid", ".db", ".sqlite", ".sqlite3"))
+_LOGS = frozenset((".log", ".out", ".err", ".pid", *DATABASE_SUFFIXES))
 _MOST = 5_000  # files of a project that are looked at
 _MOST_BYTES = 200_000_000  # of their code
 _LARGEST = 4_000_000  # bytes of a file that is searched for names of others

@@ -31,7 +31,7 @@ from agenteval_tui.runs.change.model import (
 )
 from agenteval_tui.runs.change.plans import without_keys
 from agenteval_tui.runs.change.recorded_runs import recorded_runs
-from agenteval_tui.runs.change.saves import Contents
+from agenteval_tui.runs.change.saves import Contents, is_source
 from agenteval_tui.runs.change.watch import Watch
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command
@@ -816,6 +816,12 @@ async def test_a_helper_that_is_imported_counts(
     change = await watched.change(2)
     assert change.files == (str(project.folder / "model.py"),)
     assert set(effects(change).values()) == {"needs_model"}
+
+
+@pytest.mark.parametrize("name", ["shop.sqlite3", "shop.db-journal", "shop.sqlite-wal", "memory-journal", "a.py~"])
+def test_what_databases_and_editors_write_beside_a_file_is_no_save(name: str) -> None:
+    assert not is_source(f"/shop/{name}")
+    assert is_source(f"/shop/{name}.py")
 
 
 def test_what_is_saved_while_runs_are_made_is_a_save(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from agenteval_tui.agents.process.project_interpreter import ENVIRONMENT_FOLDERS
+from agenteval_tui.runs.program_code import DATABASE_SUFFIXES
 
 _IGNORED = frozenset((*ENVIRONMENT_FOLDERS, "node_modules", "__pycache__", "dist", "build", "site-packages"))
 """Folders that hold no source of an agent, beside those whose names begin with a dot: what belongs to tools, such as
@@ -30,7 +31,7 @@ _ADDED = 1  # watchfiles' `Change`, which takes long to import
 _SETTLED_MS = 20  # without a further change
 _AT_MOST_MS = 400  # for a burst, such as a checkout
 _LARGEST = 8_000_000  # bytes of a file that is compared by its content
-_TEMPORARY = (".swp", ".swx", ".tmp", "~", ".pyc", ".db", ".db-wal", ".db-shm", ".log")
+_TEMPORARY = (".swp", ".swx", ".tmp", "~", ".pyc", ".log", "-journal", "-wal", "-shm", *DATABASE_SUFFIXES)
 _CHECKS_THAT_TELL = 2.0  # one after another in which a file changed: then the runs write it
 _SHARE_IF_EDITED = 0.25  # of a check that a save ends, for a file that a person edits: one who saves often ends many
 _EDITED_BY_HAND = (
