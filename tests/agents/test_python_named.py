@@ -498,6 +498,37 @@ def reply(lines: List[Line], limits: Optional[Limits] = None, rows: List[Row] = 
         assert problem in failure(await run_agent(python("mine:reply", input={"lines": given}))).message
 
 
+class TestDecorators:
+    """A function of which a decorator hides the parameters, for want of `functools.wraps`, is asked all the same."""
+
+    MODULE = """
+def logged(function):
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+    return wrapper
+@logged
+def answer(question, size=1): return question + "!" * size
+@logged
+async def later(question): return question + "?"
+"""
+
+    @pytest.mark.parametrize(
+        ("name", "options", "answer"),
+        [
+            ("answer", {}, "hello!"),
+            ("later", {}, "hello?"),
+            ("answer", {"input": {"question": "{{prompt}}", "size": 2}}, "hello!!"),
+            ("answer", {"input": "Oh {{prompt}}"}, "Oh hello!"),
+        ],
+    )
+    async def test_what_is_wrapped_gets_the_prompt(
+        self, run_agent: Run, tmp_path: Path, name: str, options: dict[str, Any], answer: str
+    ) -> None:
+        (tmp_path / "mine.py").write_text(self.MODULE, encoding="utf-8")
+        ran = await run_agent(python(f"mine:{name}", **options))
+        assert ran.transcript.final_output == answer, ran.events
+
+
 class TestFactoriesWithSettings:
     """What needs only what the agent's settings have makes the agent."""
 

@@ -47,11 +47,20 @@ def parameters_of(function: Any) -> list[inspect.Parameter] | None:
     return _parameters[id(function)][1]
 
 
+def hides_parameters(function: Any) -> bool:
+    """Whether a decorator without `functools.wraps` hides what the function takes: it takes anything."""
+    parameters = parameters_of(function) or ()
+    kinds = {parameter.kind for parameter in parameters}
+    return inspect.Parameter.VAR_POSITIONAL in kinds and all(
+        kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for kind in kinds
+    )
+
+
 def call(function: Any, request: Request, *, told: bool = False) -> object:
     """Call it with what its parameters ask for: names of the request, `request` itself, `inputs`, else the prompt.
     `told`: the prompt says what was said before it, as far as that matters."""
     parameters = parameters_of(function)
-    if parameters is None:
+    if parameters is None or hides_parameters(function):
         return function(request["prompt"])
     positional, named = [], {}
     # What takes nothing but a history gets the prompt in it.

@@ -104,6 +104,8 @@ def asked(function: Any, request: Request, how: dict[str, Any], target: str) -> 
     if own_input is None:
         return answers.call(function, request)
     parameters = answers.parameters_of(function) or ()
+    if isinstance(own_input, dict) and own_input and answers.hides_parameters(function):
+        return function(**own_input)
     if isinstance(own_input, dict) and own_input and {parameter.name for parameter in parameters} >= set(own_input):
         positional = [
             parameter.name
@@ -142,6 +144,8 @@ def is_factory(target: object, settings: Any = ()) -> bool:
     parameters = answers.parameters_of(target)
     if parameters is None:
         return inspect.isclass(target)
+    if answers.hides_parameters(target) and not inspect.isclass(target):
+        return False
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or parameter.name in SETTINGS:
             continue
