@@ -349,6 +349,19 @@ def test_the_field_of_a_state_that_has_the_answer(tmp_path: Path, fields: str, o
     assert only(tmp_path, {"bot.py": graph}).config["output"] == output
 
 
+def test_the_folder_that_an_agents_module_imports_from_is_written(tmp_path: Path) -> None:
+    """`from core.clients import ask` finds what is in none of the folders in which Python looks by itself."""
+    asks = "def answer(question):\n    return openai.responses.create(input=question)\n"
+    files = {"pyproject.toml": "", "app/__init__.py": "", "app/core/__init__.py": "", "app/core/clients.py": ""}
+    files["app/core/packs/default/bot.py"] = f"from core.clients import ask\nimport openai\nimport core\n{asks}"
+    assert only(tmp_path / "a", files).config["path"] == ["app"]
+    # The package that the file is in, and the project's own folder, are looked in by themselves.
+    for name in ("app/bot.py", "app/core/bot.py"):
+        own = {path: text for path, text in files.items() if path != "app/core/packs/default/bot.py"}
+        source = f"from app.core.clients import ask\nfrom app import core\nimport openai\n{asks}"
+        assert "path" not in only(tmp_path / name.replace("/", "-"), {**own, name: source}).config
+
+
 def test_what_a_docstring_says_of_an_agent(tmp_path: Path) -> None:
     """Not what it says of parameters, nor what a function that makes an agent says of that."""
     asks = "import openai\ndef answer(question):\n    {}return openai.responses.create(input=question)\n"

@@ -241,6 +241,8 @@ class PythonAgents:
         modules, files = self._modules, self._modules.files
         folder = files.project_of(module.path)
         written: dict[str, Any] = {"kind": "python", "callable": f"{relative(module.path, folder)}:{name}"}
+        if folders := modules.import_folders(module):
+            written["path"] = [relative(place, folder) for place in folders]
         incomplete: tuple[str, ...] = ()
         examples: tuple[str, ...] = ()
         instructions = own_name = ""

@@ -224,6 +224,24 @@ class Modules:
                         return other, "" if length == len(parts) else parts[-1]
         return None
 
+    def import_folders(self, module: Module) -> list[str]:
+        """The folders above a module, inside its project, that Python has to look in for what it imports, and that
+        aren't those it looks in by itself: the project's, the module's own, and the one that its package is in."""
+        project = self.files.project_of(module.path)
+        root = module.folder
+        while root != project and self.files.has(f"{root}/__init__.py"):
+            root = root.rpartition("/")[0]
+        folders: dict[str, None] = {}
+        for target in module.imports.values():
+            place = None if target.startswith(".") else self._place(module, target)
+            path = "" if place is None else place[0].path.removesuffix(".py").removesuffix("/__init__")
+            parts = target.split(".")
+            for length in (len(parts), len(parts) - 1):
+                folder = path.removesuffix("/" + "/".join(parts[:length]))
+                if length and folder != path and f"{module.folder}/".startswith(f"{folder}/"):
+                    folders[folder] = None
+        return [folder for folder in folders if folder not in (project, root, module.folder)]
+
     def imported(self, module: Module) -> list[Module]:
         """The modules of the project that one imports from, each once; also the packages that they are in, unless it
         is in them itself, and those that it imports by their names, as "package.module.Class"."""
