@@ -628,6 +628,21 @@ async def test_a_package_that_is_missing_names_the_environment_and_the_line(proj
     assert f"it ran with {prefix}/bin/python (3.11.7), of {prefix}" in error.fix
     assert "uv sync, or uv add pydantic_absent" in error.fix
     assert "`python: PATH`" in error.fix
+    assert "if pydantic_absent is your own module, name its folder in `path`" in error.fix
+
+
+@pytest.mark.parametrize("place", ["app/parts", "evals/parts", "parts"])
+async def test_a_module_of_the_project_where_python_does_not_look_is_named(place: str, project: Path) -> None:
+    environment(project / ".venv")
+    (project / place / "own").mkdir(parents=True)
+    (project / place / "own" / "__init__.py").touch()
+    (project / ".hidden" / "own").mkdir(parents=True)
+    (project / ".hidden" / "own" / "__init__.py").touch()
+    fail("import own.models\ndef f(prompt): return ''\n", project)
+    error = (await run(project / "evals", callable="mine:f")).error
+    assert error is not None
+    path = os.path.relpath(project / place, project / "evals")
+    assert f"if you mean {project / place / 'own'}, write `path: [{path}]` in the agent" in error.fix
 
 
 @pytest.mark.parametrize(

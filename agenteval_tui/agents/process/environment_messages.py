@@ -3,8 +3,10 @@ for a program that ended with an error: an agent's command, or a service."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,9 @@ _RUN_BY = re.compile(r"#!/bin/sh\n'{3}exec' (.*python[\d.]*['\"]?) |#! *(?:/usr/
 """The first lines of a script that Python runs. Installers write the first form where a path is long or has blanks."""
 _SHARED_NAMES = ("google", "azure")
 """Many packages have modules below these names, so none owns the name."""
+_DEEPEST = 5
+_MOST_FOLDERS = 1_000
+"""Of a project that are looked through for a module."""
 _TAIL = 2_000  # characters of a program's output, where it says what went wrong
 
 
@@ -186,12 +191,37 @@ def _python_of(program: Path) -> str | None:
     return None if runs is None else (runs[1] or runs[2]).strip("'\"")
 
 
+def _own_folder(name: str, environment: ProjectEnvironment) -> Path | None:
+    """The folder of the project, nearest to its root, that has a module or package of this name; None if none does."""
+    root = environment.around[-1] if environment.around else environment.folder
+    waiting = deque([(root, 0)])
+    for _ in range(_MOST_FOLDERS):
+        if not waiting:
+            return None
+        folder, depth = waiting.popleft()
+        try:
+            entries = sorted(folder.iterdir())
+        except OSError:
+            continue
+        folders = [entry for entry in entries if not entry.name.startswith((".", "__")) and entry.is_dir()]
+        is_package = any(entry.name == name and any(entry.glob("*.py")) for entry in folders)
+        if folder != environment.folder and (is_package or folder / f"{name}.py" in entries):
+            return folder
+        if depth < _DEEPEST and not any(entry.name == "pyvenv.cfg" for entry in entries):
+            waiting += [(entry, depth + 1) for entry in folders if entry.name not in ("node_modules", "site-packages")]
+    return None
+
+
 def _install(module: str, environment: ProjectEnvironment, *, has_top: bool) -> str:
     how = _how_to_install(module, environment, has_top=has_top)
-    return (
-        f"it ran with {python_in_words(environment)}; {how}, or name the Python that has it: `python: PATH`; "
-        f"if {module.partition('.')[0]} is your own module, name its folder in `path`"
+    name = module.partition(".")[0]
+    own = None if has_top else _own_folder(name, environment)
+    where = (
+        f"if {name} is your own module, name its folder in `path`"
+        if own is None
+        else f"if you mean {own / name}, write `path: [{os.path.relpath(own, environment.folder)}]` in the agent"
     )
+    return f"it ran with {python_in_words(environment)}; {how}, or name the Python that has it: `python: PATH`; {where}"
 
 
 def _how_to_install(module: str, environment: ProjectEnvironment, *, has_top: bool) -> str:
