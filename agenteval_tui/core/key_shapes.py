@@ -30,7 +30,11 @@ _LONGEST = 4_096  # characters of a key in one line
 _BREAK = r"(?:\s|\\+[rnt]|[\"',+>|#*]|//)"
 """Between two lines of a PEM key: the end of a line, also escaped, and what source code puts around lines."""
 _LONGEST_PEM = 16_384
+_KINDS = ("encryption", "decryption", "fernet", "signing", "master", "secret", "api", "access")
+"""What a key is called that is told in a sentence: "Using encryption key: ..."."""
+_NAMED_KEY = rf"(?:{'|'.join(_KINDS)})[ _-]?key"
 _OPENING = (
+    *(write(kind) for kind in _KINDS for write in (str.lower, str.title, str.upper)),
     "sk-",
     "AIza",
     "GOCSPX-",
@@ -247,6 +251,11 @@ _SHAPES = (
     ),
     _shape("bearer", r"\bBearer(?:\s|%20|\+){1,4}(?P<key>[A-Za-z0-9._~+/-]{20,}=*)", _digit),
     _shape("api-key", rf"(?:x-(?:goog-)?api-key|\bapi-key){_IS}(?P<key>[A-Za-z0-9._~+/=-]{{16,}})", _digit),
+    _shape(
+        "key",
+        rf"{_NAMED_KEY}(?:{_IS}|\s{{1,4}}is:?\s{{1,4}}{_QUOTE})(?P<key>[A-Za-z0-9+/_-]{{32,}}={{0,2}})",
+        _random,
+    ),
 )
 _RUN = re.compile(r"(?<![A-Za-z0-9_+/=.~%-])[A-Za-z0-9_+/=.~%:-]{16}")
 """Hardly any prose has one, and hardly any key has none: most texts need no more looking."""
@@ -344,6 +353,7 @@ _OPEN = re.compile(
     rf"|(?:AKIA|ASIA)[0-9A-Z]{{16}}(?:[^A-Z0-9][\s\S]{{0,160}})?\Z"
     rf"|(?i:(?:authorization|\bbearer|secret_?access_?key|aws_?secret|secret_?key|session_?token|api-key|accountkey"
     rf"|sharedaccess|hooks\.slack|discord|[?&]sig=|x-amz-)[^\n]{{0,600}}\Z)"
+    rf"|(?i:(?:{'|'.join(_KINDS)})(?:[ _-]|[ _-]?ke?|[ _-]?key[^\n]{{0,200}})\Z)"
     rf"|(?i:\b(?:server|data source|host|user id|uid|username|user|database|dbname)\s?=[^\n\"']{{0,600}}\Z)"
 )
 _OPEN_PEM = re.compile(

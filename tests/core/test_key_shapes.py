@@ -80,6 +80,9 @@ KEYS = {
     "azure storage": (f"AccountName=a;AccountKey={random(86, 'az')}==;EndpointSuffix=x", random(86, "az")),
     "bearer": (f"Authorization: Bearer {random(30, 'b')}", random(30, "b")),
     "basic": ("Authorization: Basic dXNlcjpwYTU1LXcwcmQ=", "dXNlcjpwYTU1"),
+    "encryption key": (f"Using encryption key: {random(43, 'ek')}=", random(43, "ek")),
+    "signing key in a sentence": (f"The signing key is {HEX}", HEX),
+    "secret key in a file": (f"FERNET_KEY='{random(43, 'fk')}='", random(43, "fk")),
     "header in json": (json.dumps({"authorization": f"Bearer {random(30, 'b')}"}), random(30, "b")),
 }  # fmt: skip
 
@@ -177,6 +180,8 @@ HARMLESS = (
     "eyJ is how it begins; see https://a.example/eyJhbGciOi",
     "import hf_transfer; npm_config_registry; gh_token; xoxo; SG.1",
     "def secret_access_key(self): ...  # aws_secret_access_key = os.environ['X']",
+    "The encryption key is made anew at each start; a master key: kept in a vault; api key: see the page of that",
+    "primary key: 123e4567, idempotency key: 123e4567-e89b-12d3-a456-426614174000",
     "12:34:56 12345678:90 1//0 AAAA",
     "toolu_01A09q90qw90lq917835lq9 chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT msg_01XFDUDYJgAACzvnptvVoYEL",
     "call_abcDEF1234567890abcDEF12 resp_67ccd2bed1ec8190b14f964abc0542670bb6a6b452d3795b",
