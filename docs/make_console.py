@@ -114,7 +114,9 @@ def _settled(text: str, work: Path) -> str:
     text = re.sub(r"(B minus A: )[-+]?240 ms  \(", r"\1+240 ms  (", text)  # chance has the sign
     text = re.sub(r"(B minus A: \+240 ms  )\(.* to .*\)", r"\1(-240 ms to +240 ms)", text)
     # Said if it took long.
-    text = re.sub(r"^(start and imports: |.*: 240 ms, not counted as ).*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(
+        r"^(start and imports before the runs: |.*: 240 ms, not counted as ).*\n", "", text, flags=re.MULTILINE
+    )
     return _DATE.sub("2026-11-23 09:30", text)
 
 

@@ -173,7 +173,7 @@ def execution_view(row: ExecutionRow, runs: Sequence[RunRow]) -> View:
 def startup_text(row: ExecutionRow) -> Text:
     """How long it took to start what its runs have in common."""
     took = numbers.duration(row.startup_ms) if row.startup_ms is not None else ""
-    return text((f"start and imports: {took}, once; not in the time of any run" if took else "", "dim"))
+    return text((f"start and imports before the runs: {took}; not in the time of any run" if took else "", "dim"))
 
 
 def title_text(row: ExecutionRow) -> Text:

@@ -39,6 +39,7 @@ from agenteval_tui.agents.process.python_host import (
 )
 from agenteval_tui.agents.process.python_start import StartWatch, held_error
 from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.numbers import count
 
 IDLE_S = 600.0
 """After that time without work, levels end."""
@@ -148,19 +149,19 @@ class Start(Struct):
 
     def remark(self) -> str:
         """Why its runs are not forks, and what would help; "" if they are."""
-        reasons = [_reason(code, detail) for code, detail in self.unsafe]
+        reasons = list(dict.fromkeys(_reason(code, detail) for code, detail in self.unsafe))
         if not reasons:
             return ""
+        if len(reasons) > _MOST_REASONS:
+            reasons[_MOST_REASONS:] = [f"{count(len(reasons) - _MOST_REASONS, 'more reason')}"]
         fix = "with `reuse: true`, a process serves many runs"
         if any(code not in _OF_SYSTEM for code, _ in self.unsafe):
-            fix = f"do that in the function, and not when the module is imported; {fix}"
-        return (
-            f"{', '.join(self.targets)}: each run imports the modules again, which takes longer than a fork, because "
-            f"{', and '.join(dict.fromkeys(reasons))}; {fix}"
-        )
+            fix += "; or do that in the function, and not when the module is imported"
+        return f"{', '.join(self.targets)}: each run imports the modules again, because {', and '.join(reasons)}; {fix}"
 
 
 _OF_SYSTEM = ("no_fork", "frameworks")
+_MOST_REASONS = 2  # that are told
 
 
 def _reason(code: str, detail: Any) -> str:
