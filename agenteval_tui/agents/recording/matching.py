@@ -244,21 +244,31 @@ def varying_parts(asked: Sequence[Question], before: Sequence[Question]) -> tupl
     rules: dict[Volatile, None] = {}
     left = list(before)
     for question in asked:
-        # A program that asks several at once asks them in another order each time: the most alike is the same request.
-        candidates = [
-            (len(needed), place, needed)
-            for place, other in enumerate(left[:_CONCURRENT])
-            if (needed := rules_between(question, other)) is not None
-        ]
-        if not candidates:
+        # A program that asks several at once asks them in another order each time.
+        same = most_alike(question, left[:_CONCURRENT])
+        if same is None:
             break
-        _, place, needed = min(candidates, key=lambda candidate: candidate[:2])
+        place, needed = same
         rules.update(dict.fromkeys(needed))
         del left[place]
     return tuple(rules)
 
 
-def rules_between(question: Question, other: Question) -> tuple[Volatile, ...] | None:
+def most_alike(
+    question: Question, others: Sequence[Question], *, numbers: bool = True
+) -> tuple[int, tuple[Volatile, ...]] | None:
+    """(the place of the request that is the same by the fewest rules, these rules); None: no request is. `numbers`:
+    whether one may be that has other numbers."""
+    candidates = [
+        (len(rules), place, rules)
+        for place, other in enumerate(others)
+        if (rules := _rules_between(question, other)) is not None
+        and (numbers or all(rule.like != "number" for rule in rules))
+    ]
+    return min(candidates, key=lambda candidate: candidate[:2])[1:] if candidates else None
+
+
+def _rules_between(question: Question, other: Question) -> tuple[Volatile, ...] | None:
     """By which rules the two are equal; None: by none that hides only ids, dates and numbers."""
     if (question.title, question.query, _length(question)) != (other.title, other.query, _length(other)):
         return None

@@ -9,7 +9,7 @@ from agenteval_tui.agents.models.requests import RequestReader
 from agenteval_tui.agents.recording.answers import Miss
 from agenteval_tui.agents.recording.cassette import Cassette, Volatile
 from agenteval_tui.agents.recording.exchange import Answer, Exchange, Question
-from agenteval_tui.agents.recording.matching import Matcher, nearest, rules_between, without_clock
+from agenteval_tui.agents.recording.matching import Matcher, most_alike, nearest, without_clock
 from agenteval_tui.agents.recording.mcp_requests import is_mcp, server_of
 from agenteval_tui.agents.recording.protocols import read_request
 from agenteval_tui.agents.recording.repeated_ids import answer_with_ids, ids_between
@@ -175,15 +175,10 @@ class VaryingRequests:
 
     def take(self, question: Question) -> list[Exchange]:
         """The exchange whose request differs in the least of that, in a list; each is taken once. []: there is none."""
-        candidates = [
-            (len(rules), place, rules)
-            for place, exchange in enumerate(self._left)
-            if (rules := rules_between(exchange.question, question)) is not None
-            and all(rule.like != "number" for rule in rules)
-        ]
-        if not candidates:
+        same = most_alike(question, [exchange.question for exchange in self._left], numbers=False)
+        if same is None:
             return []
-        _, place, rules = min(candidates, key=lambda candidate: candidate[:2])
+        place, rules = same
         self.rules.update(dict.fromkeys(rules))
         return [self._left.pop(place)]
 
