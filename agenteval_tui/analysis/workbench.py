@@ -34,7 +34,7 @@ from agenteval_tui.history.store import Store
 from agenteval_tui.runs.criteria import known_spec, specs_of
 from agenteval_tui.runs.stored_judgments import JudgeLabels, stored_answers
 from agenteval_tui.suites.load import LoadedSuite, load_suite
-from agenteval_tui.transcripts.model import SETUP, Transcript
+from agenteval_tui.transcripts.model import SETUP, ErrorCode, RunError, Transcript
 from agenteval_tui.transcripts.tool_text import ArgumentRange, format_with_places
 
 POOL_LIMIT = 2_000
@@ -56,6 +56,9 @@ SCRATCH_CONFIG = """{
 
 
 _FAILED = "The agent failed on this run, so there is nothing to grade."
+_NOT_RECORDED = (
+    "This run needs the model: its recording doesn't answer what it asks now. There is nothing to grade yet."
+)
 _AT_WORK = "This run has not ended, so there is nothing to grade yet."
 _BROKEN = "This run could not be prepared, so there is nothing to grade."
 
@@ -188,7 +191,7 @@ class Workbench:
                 weight=spec.weight,
                 prototype_class=spec.prototype,
                 criterion_hash=spec.hash,
-                message=_AT_WORK if error is None else _BROKEN if error.kind == SETUP else _FAILED,
+                message=_why_not_graded(error),
             )
         replies = self._replies(self.run.id, self.transcript, self.run.variables, spec)
         criterion_result = compile_criterion(spec).check(self.transcript, self.run.variables, replies=replies)
@@ -562,3 +565,12 @@ def agreement(bench: Workbench, criterion: int, impact: Impact, labels: Mapping[
         if run in then and now == expected:
             agreement.against.append(run)
     return agreement
+
+
+def _why_not_graded(error: RunError | None) -> str:
+    """Of a run without an end, or with this error."""
+    if error is None:
+        return _AT_WORK
+    if error.code == ErrorCode.NOT_RECORDED:
+        return _NOT_RECORDED
+    return _BROKEN if error.kind == SETUP else _FAILED

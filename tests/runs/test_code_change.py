@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from scripted import Answer, Request, ScriptedServer
 
+from agenteval_tui.analysis.workbench import Workbench
 from agenteval_tui.history.records import RunFilter
 from agenteval_tui.history.store import Store
 from agenteval_tui.runs.change.check import CheckOptions, CodeCheck, RunsAtOnce
@@ -200,6 +201,10 @@ async def test_the_first_request_that_differs_stops_the_run_with_its_price(
     one = (1000 * 2.5 + 100 * 10) / 1e6
     assert run.cost == pytest.approx(one)
     assert change.needed_cost == pytest.approx(2 * one)
+    stopped = project.store.run(run.after)
+    assert "model_error" not in [note.code for note in project.store.transcript(stopped.id).notes]
+    workbench = Workbench.open(project.store, stopped.id)
+    assert workbench.judge(0).message.startswith("This run needs the model")
     project.edit("Be brief.", "Be long.")
     change = await project.check()
     assert of(change, "shouts").request == 1

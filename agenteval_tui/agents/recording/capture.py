@@ -334,8 +334,10 @@ def captured_of(exchanges: tuple[Exchange, ...], session: Session, *, answers: b
     """The requests of a run. `answers`: the last text of the model is its answer."""
     transcript = transcript_of(exchanges)
     transcript = replace(transcript, notes=(*transcript.notes, *session.notes))
-    if session.stopped.is_set():  # the request that it waits for has no answer
+    if session.stopped.is_set():  # the request that it waits for has no answer, and the run's error says why
         exchanges = exchanges[: session.missed_at]
+        notes = tuple([note for note in transcript.notes if note.code != "model_error"])
+        transcript = replace(transcript, notes=notes)
     cassette = Cassette(tuple([exchange for exchange in exchanges if not exchange.refused]))
     return Captured(transcript, tuple(documents(cassette)) if cassette.exchanges else (), answers)
 
