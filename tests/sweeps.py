@@ -11,7 +11,7 @@ A case that is a test of its own is marked, with the parameters of which each va
 Its name says which one failed, and who names a test (`pytest FILE::TEST`) gets all of its cases. Of the cases that one
 test goes through, `share(cases)` gives some; a test that fails shows the SWEEP_SEED that takes the same again.
 
-The tests in slow.txt take most of the time: one test in eight, nine tenths of it. `make slow` measures them and writes
+The tests in slow.txt take most of the time: one test in six, nine tenths of it. `make slow` measures them and writes
 the list, each with its seconds. `make test` takes as many of them as take `SLOW_S` seconds together, of each folder at
 least one: it takes the same time, whichever are drawn. `pytest` alone takes all.
 """
@@ -33,7 +33,7 @@ TIMES = float(os.environ.get("EXAMPLES_TIMES", "0.25"))
 SLOW_S = float(os.environ.get("SLOW_S", "inf"))
 """How many seconds the slow tests of a run may take together, all workers counted."""
 SLOW = Path(__file__).with_name("slow.txt")
-LONG_S = 0.15
+LONG_S = 0.08
 # Made by the process that hands out the tests: all workers have to take the same.
 SEED = os.environ.setdefault("SWEEP_SEED", str(random.SystemRandom().randrange(1_000_000)))
 

@@ -96,7 +96,7 @@ def test_a_run_takes_slow_tests_until_their_time_is_up_and_of_each_folder_one(tm
 def test_the_slow_tests_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sweeps, "SLOW", tmp_path / "slow.txt")
     durations = sweeps.Durations()
-    for node_id, seconds in [("t.py::a[1]@g", 0.1), ("t.py::a[2]@g", 0.6), ("t.py::b", 0.1), ("t.py::c[1]", 0.4)]:
+    for node_id, seconds in [("t.py::a[1]@g", 0.1), ("t.py::a[2]@g", 0.6), ("t.py::b", 0.06), ("t.py::c[1]", 0.4)]:
         for when in ("setup", "call"):
             durations.pytest_runtest_logreport(report_of(node_id, seconds / 2, when))
     durations.pytest_sessionfinish()
