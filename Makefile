@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 # One more than there are cores, for tests that wait: each collects all tests, which takes it 6 s of a processor.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # How many seconds the slow tests (tests/slow.txt) of `make test` may take. With SLOW_S=inf EXAMPLES_TIMES=1 all run.
-SLOW_S ?= 60
+SLOW_S ?= 30
 export SLOW_S
 # Without compiled files each program that a test starts would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
