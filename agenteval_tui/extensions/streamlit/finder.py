@@ -26,6 +26,7 @@ _OTHER_BUTTON = re.compile(
 _INVITATION = re.compile(r"(?:enter|type|write|paste|ask|tell|describe|your)\b", re.I)
 """How a placeholder begins if it is not an example."""
 _KEY_OF = re.compile(r"(\w+)(?:\s+AI)?\s+(API[\s_-]*(?:key|token)|token)\b", re.I)
+_LOGS_IN = re.compile(r"log_?(?:ged_?)?in|auth", re.I)
 _NO_NAME = frozenset(("your", "the", "an", "enter", "its", "valid"))
 
 
@@ -68,16 +69,29 @@ def _widgets(modules: Modules, module: Module) -> Iterator[_Widget]:
         if isinstance(node, ast.Assign)
     }
     bound.update((id(node.value), code_of(node.target)) for node in module.nodes if isinstance(node, ast.NamedExpr))
+    # Another page, that is shown to whoever isn't logged in: if the app asks for that at all, tests can't do it.
+    of_login = {
+        id(part)
+        for node in module.nodes
+        if isinstance(node, ast.If) and _LOGS_IN.search(code_of(node.test)) and _stops(node.body[-1])
+        for statement in node.body
+        for part in ast.walk(statement)
+    }
     for call in module.calls:
         # Also of a column, a form or the sidebar.
         kind = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if kind not in _WIDGETS:
+        if kind not in _WIDGETS or id(call) in of_login:
             continue
         label = modules.text(module, call.args[0] if call.args else keyword(call, "label", "placeholder"))
         if not label and kind == "chat_input":
             label = "Your message"  # what Streamlit writes there itself
         if label:
             yield _Widget(kind, label, call.lineno, call, bound.get(id(call), ""))
+
+
+def _stops(statement: ast.stmt) -> bool:
+    """Whether what comes after it is not shown: `st.stop()`."""
+    return isinstance(statement, ast.Expr) and code_of(statement.value).endswith(".stop()")
 
 
 def _key_variable(module: Module, widget: _Widget) -> str:

@@ -44,6 +44,17 @@ def agents(folder: Path, text: str, **others: str) -> list[AgentCandidate]:
             "st.session_state.serp_key = st.text_input('Search', type='password')\nst.chat_input('Say')\n",
             {"Search": "${SERP_KEY}", "Say": "{{prompt}}"},
         ),
+        # A page on which people log in, and one on which they write their key.
+        (
+            "if use_login and not st.session_state.authenticated:\n    with st.form('login'):\n"
+            "        st.text_input('Password', type='password')\n        st.form_submit_button('Login')\n"
+            "    st.stop()\nst.chat_input('Say')\n",
+            None,
+        ),
+        (
+            "api_key = st.text_input('Key', type='password')\nif not api_key:\n    st.stop()\nst.chat_input('Say')\n",
+            {"Key": "${API_KEY}", "Say": "{{prompt}}"},
+        ),
     ],
 )
 def test_fields_and_buttons(tmp_path: Path, fields: str, asked: dict[str, object] | None) -> None:
