@@ -481,6 +481,30 @@ async def test_one_recording_is_enough_to_find_what_varies_as_long_as_the_code_i
     assert len(server.requests) == 4
 
 
+async def test_what_other_code_brought_does_not_vary_by_itself(server: ScriptedServer, project: Project) -> None:
+    for times in (1, 2):
+        await project.record(agent=AGENT.replace("Shout it.", f"Shout it {times} times."))
+    project.edit("Shout it 2 times.", "Shout it 3 times.")
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+
+
+async def test_of_the_numbers_in_a_text_only_those_may_differ_that_varied(
+    server: ScriptedServer, project: Project
+) -> None:
+    varying = AGENT.replace("def answer", "import time\ndef answer").replace(
+        '"Shout it."', 'f"Shout it 1 time ({time.monotonic_ns()} ns)."'
+    )
+    for _ in range(2):
+        await project.record(agent=varying)
+    project.edit("def answer", "# Edited.\ndef answer")
+    assert set(effects(await project.check()).values()) == {"unchanged"}
+    project.edit("Shout it 1 time", "Shout it 2 times")
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+    project.edit("Shout it 2 times", "Shout it 1 time")
+    project.edit("Be brief.", "Be brief: 3 words.")
+    assert set(effects(await project.check()).values()) == {"needs_model"}
+
+
 async def test_a_number_that_differs_may_be_of_data_that_changed(server: ScriptedServer, project: Project) -> None:
     varying = AGENT.replace("def answer", "import random\ndef answer").replace(
         '"content": SYSTEM', '"content": SYSTEM + str(random.randint(10, 9_999_999))'
@@ -585,6 +609,20 @@ async def test_a_failure_of_the_code_is_a_failure(server: ScriptedServer, projec
     assert (polite.effect, polite.status) == ("fails", "error")
     assert "KeyError" in polite.reason
     assert of(change, "shouts").effect == "fails"
+
+
+async def test_a_run_that_failed_and_fails_for_one_criterion_more_fails_now(tmp_path: Path, store: Store) -> None:
+    more = """
+      - {name: Ends well, prototype_class: TextResponse, config_uxon: {metrics: [{type: TextMatch, contains: end}]}}
+"""
+    suite = SUITE.replace(", capture: model", "").partition("  - id: polite")[0].rstrip("\n") + more
+    project = Project(tmp_path, store, suite=suite)
+    await project.record(agent="def answer(prompt): return 'the end'")
+    assert effects(await project.check()) == {"shouts": "unchanged"}
+    project.edit("the end", "the en")
+    change = await project.check()
+    run = of(change, "shouts")
+    assert (run.effect, run.criterion, change.fails) == ("fails", "Ends well", 1)
 
 
 # What can't be recorded

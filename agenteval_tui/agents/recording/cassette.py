@@ -44,10 +44,12 @@ _KEY = "agenteval_cassette"
 
 class Volatile(Struct, frozen=True, omit_defaults=True):
     """A part of requests that varies: `at` is its place ("messages[0].content", `[*]` for every item, "*" for every
-    place), `like` the name of a pattern (then only what looks like that is left out), or "any": all of it."""
+    place), `like` the name of a pattern (then only what looks like that is left out), or "any": all of it. `between`:
+    only where these texts are before and behind it ("" is the start or the end of the whole text)."""
 
     at: str
     like: str = ANY
+    between: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         if self.like != ANY and self.like not in PATTERNS:

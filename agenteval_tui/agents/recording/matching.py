@@ -38,6 +38,7 @@ _DATA = frozenset(
 _ORDER = (ANY, *PATTERNS)
 _CONCURRENT = 8
 """How many requests of another run are looked at for the one that is the same: a program may ask several at once."""
+_NEAR = 12  # characters before and behind a number, by which it is told from others
 # `prompt` is all that Ollama generates from, and older completions.
 _PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction", "prompt")
 _MESSAGE = re.compile(r"[^\[]*\[\d+\]")
@@ -53,7 +54,7 @@ class Matcher:
         self.volatile = tuple(volatile)
         # The most particular pattern first, whichever rule came first: without its digits, an id looks like none.
         in_order = sorted(volatile, key=lambda part: _ORDER.index(part.like))
-        self._rules = [(re.compile(_pattern_of(part.at)), part.like) for part in in_order]
+        self._rules = [(re.compile(_pattern_of(part.at)), part.like, part.between) for part in in_order]
         self._system = system
         self._conversations = SharedStarts[_Numbered]()
         self._alone = threading.Lock()
@@ -119,7 +120,7 @@ class Matcher:
 
     def _masked(self, value: object, at: str, ids: dict[str, str]) -> object:
         """`ids` gets those that are masked, each with what stands for it elsewhere: in what the model said of them."""
-        for rule, like in self._rules:
+        for rule, like, between in self._rules:
             if rule.fullmatch(at):
                 # Left out, not masked: what varies may be there in one request, and not in the other.
                 if like == ANY:
@@ -128,7 +129,7 @@ class Matcher:
                     if like in IDS:
                         for name in PATTERNS[like].findall(value):
                             ids.setdefault(name, f"…{len(ids) + 1}")
-                    value = PATTERNS[like].sub("…", value)
+                    value = _without_between(value, like, *between) if between else PATTERNS[like].sub("…", value)
                 # Not true and false, which Python takes for numbers: a request for a stream is another one.
                 elif type(value) in (int, float) and like == "number":
                     return "…"
@@ -274,7 +275,7 @@ def _rules_between(question: Question, other: Question) -> tuple[Volatile, ...] 
         return None
     differences = Matcher().body_differences(question, other)
     own = [difference for at, difference in differences.items() if not _is_said_by_model(question, at)]
-    rules = tuple(dict.fromkeys(rule for difference in own for rule in _rules_for(difference)))
+    rules = tuple(dict.fromkeys(rule for difference in own for rule in _narrow_rules(difference)))
     if any(rule.like == ANY for rule in rules):
         return None
     # What the model repeats of the ids is equal, too; what else it said is not.
@@ -322,6 +323,34 @@ def _rules_for(difference: Difference) -> list[Volatile]:
                     needed = rest
             return [Volatile(everywhere, name) for name in needed]
     return [Volatile(difference.at)]
+
+
+def _narrow_rules(difference: Difference) -> Iterator[Volatile]:
+    """The same; of numbers in a text only those that differ: another number there may be what a change brought."""
+    rules = _rules_for(difference)
+    recorded, now = difference.recorded, difference.now
+    for rule in rules:
+        if rule.like != "number" or not isinstance(recorded, str) or not isinstance(now, str):
+            yield rule
+            continue
+        others = [other.like for other in rules if other is not rule]
+        recorded, now = _without(recorded, others), _without(now, others)
+        number = PATTERNS["number"]
+        parts = number.split(recorded)
+        for place, (before, after) in enumerate(zip(number.findall(recorded), number.findall(now), strict=True)):
+            if before != after:
+                yield replace(rule, between=(parts[place][-_NEAR:], parts[place + 1][:_NEAR]))
+
+
+def _without_between(text: str, like: str, before: str, after: str) -> str:
+    def masked(match: re.Match[str]) -> str:
+        start, end = match.span()
+        is_there = (text.endswith(before, 0, start) if before else start == 0) and (
+            text.startswith(after, end) if after else end == len(text)
+        )
+        return "…" if is_there else match.group()
+
+    return PATTERNS[like].sub(masked, text)
 
 
 def _without(text: str, names: Sequence[str]) -> str:

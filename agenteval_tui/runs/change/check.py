@@ -30,6 +30,7 @@ from agenteval_tui.runs.change.plans import environment_without_keys, with_own_s
 from agenteval_tui.runs.change.recorded_runs import RecordedRun, Tapes
 from agenteval_tui.runs.engine import Engine
 from agenteval_tui.runs.events import Command, Ended, Event, Graded
+from agenteval_tui.runs.grading_pool import failed_criteria
 from agenteval_tui.runs.plan.model import Limits, Plan, RunPlan
 from agenteval_tui.transcripts.model import ErrorCode, Transcript
 
@@ -361,6 +362,12 @@ class _Results:
             effect = "passes" if run.failed else "fails"
         elif graded.outcome == "error" and run.row.status == "failed":
             effect = "fails"  # as after a syntax error in a program: among the unchanged, nobody would see it
+        elif run.failed and graded.failed:
+            # Nor would anybody see what else a save broke in a run that failed already.
+            before = {name for name, _ in failed_criteria(self._store.results(run.row.id))}
+            new = [failure for failure in graded.failed if failure[0] not in before]
+            if new and before:
+                effect, (criterion, reason) = "fails", new[0]
         return _change(
             run,
             effect,

@@ -56,7 +56,7 @@ class CodeChange(Document, frozen=True, kw_only=True):
     runs: tuple[RunChange, ...]
     failures_before: Annotated[Count, Meta(description="how many of the runs had not passed when they were recorded")]
     passes: Annotated[Count, Meta(description="how many of these pass now")]
-    fails: Annotated[Count, Meta(description="how many runs passed, and do not now")]
+    fails: Annotated[Count, Meta(description="how many runs passed and do not now, or fail for one criterion more")]
     needs_model: Count
     unchanged: Count
     not_affected: Annotated[Count, Meta(description="recorded runs whose agents did not import what was saved")]

@@ -106,8 +106,14 @@ def recorded_runs(store: Store, runs: Sequence[RunPlan]) -> RecordedRuns:
             # A few executions more than needed: the twins come from them.
             if not unrecorded and number > _TWINS:
                 break
+    programs = store.programs_of({row.execution_id for others in of_test.values() for row in others})
+    code = {
+        row.id: programs.get(row.execution_id, {}).get(row.agent, "") for others in of_test.values() for row in others
+    }
     recorded = [
-        RecordedRun(run, rows[key], _twins(rows[key], of_test[key[:4]])) for key, run in planned.items() if key in rows
+        RecordedRun(run, rows[key], _twins(rows[key], of_test[key[:4]], code))
+        for key, run in planned.items()
+        if key in rows
     ]
     return RecordedRuns(_most_telling_first(recorded), tuple([run for key, run in planned.items() if key not in rows]))
 
@@ -124,9 +130,11 @@ def _most_telling_first(runs: Sequence[RecordedRun]) -> tuple[RecordedRun, ...]:
     return tuple([runs[place] for _, _, place in sorted(places)])
 
 
-def _twins(row: RunRow, others: Iterable[RunRow]) -> tuple[RunRow, ...]:
+def _twins(row: RunRow, others: Iterable[RunRow], code: Mapping[str, str]) -> tuple[RunRow, ...]:
+    """Runs of the same agent with the same code: what other code brought does not vary by itself. `code`: a hash of it
+    by the run's id, where it is known."""
     alike = [other for other in others if other.id != row.id and other.agent_version == row.agent_version]
-    return tuple(alike[:_TWINS])
+    return tuple([other for other in alike if code[other.id] == code[row.id]][:_TWINS])
 
 
 def _key(row: RunRow) -> tuple[str, ...]:
