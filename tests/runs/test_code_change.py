@@ -491,17 +491,16 @@ async def test_what_other_code_brought_does_not_vary_by_itself(server: ScriptedS
 async def test_of_the_numbers_in_a_text_only_those_may_differ_that_varied(
     server: ScriptedServer, project: Project
 ) -> None:
-    varying = AGENT.replace("def answer", "import time\ndef answer").replace(
-        '"Shout it."', 'f"Shout it 1 time ({time.monotonic_ns()} ns)."'
-    )
+    varying = AGENT.replace("def answer", "import time\ndef answer").replace("Be brief.", "Use 3 words.")
+    varying = varying.replace('"Shout it."', 'f"Shout it 1 times ({time.monotonic_ns()} ns)."')
     for _ in range(2):
         await project.record(agent=varying)
     project.edit("def answer", "# Edited.\ndef answer")
     assert set(effects(await project.check()).values()) == {"unchanged"}
-    project.edit("Shout it 1 time", "Shout it 2 times")
+    project.edit("Shout it 1 times", "Shout it 2 times")
     assert set(effects(await project.check()).values()) == {"needs_model"}
-    project.edit("Shout it 2 times", "Shout it 1 time")
-    project.edit("Be brief.", "Be brief: 3 words.")
+    project.edit("Shout it 2 times", "Shout it 1 times")
+    project.edit("Use 3 words.", "Use 300 words.")
     assert set(effects(await project.check()).values()) == {"needs_model"}
 
 
