@@ -839,6 +839,23 @@ async def test_a_client_that_misses_its_key_is_told_by_type_and_code(name: str, 
     assert error.message.endswith("(mine.py, line 3)"), "the place is the project's, not the package's"
 
 
+async def test_a_wrong_argument_of_a_client_is_no_missing_key(project: Path) -> None:
+    place = environment(project / ".venv") / "lib" / f"python{MINOR}" / "site-packages" / "anthropic/_client.py"
+    place.parent.mkdir()
+    (place.parent / "__init__.py").touch()
+    place.write_text(
+        "import os\nclass Anthropic:\n    def __init__(self, http_client):\n"
+        "        self.signs = os.environ.get('ANTHROPIC_WEBHOOK_SIGNING_KEY')\n"
+        "        if not callable(http_client): raise TypeError('Invalid `http_client` argument')\n"
+    )
+    (project / ".env").write_text("ANTHROPIC_API_KEY=there\n")
+    fail("from anthropic._client import Anthropic\ndef f(prompt):\n    Anthropic(1)\n    return 'ok'\n", project)
+    error = (await run(project / "evals", callable="mine:f")).error
+    assert error is not None
+    assert "Invalid `http_client`" in error.message
+    assert "is not set" not in error.fix
+
+
 @pytest.mark.parametrize(
     "calls",
     [

@@ -161,6 +161,8 @@ def _looked_for(error: BaseException, frames: list[FrameType], is_own: Callable[
     around = [frame for frame in frames[-4:] if _module(frame).partition(".")[0] == package]
     if is_own(raiser.f_code.co_filename):
         around = [raiser]
+    elif isinstance(error, TypeError):
+        around = []  # a wrong argument: a client also reads keys that nobody needs, such as those of webhooks
     for frame in reversed(around):
         code = frame.f_code
         if _READERS.isdisjoint(code.co_names):
