@@ -209,7 +209,7 @@ def test_who_is_asked_and_what_it_costs(cli: Any, suite: Path) -> None:
     assert dear.code == 2
     assert "--max-cost USD" in dear.err
     broken = cli("fork", "order", "--system", "be brief", "-n", 1, "--max-cost", 1, "--save-system")
-    assert broken.code == 0
+    assert broken.code == 3
     assert "✗" not in broken.out
     assert "system: be brief" in suite.read_text("utf-8")
     assert suite.read_text("utf-8") == SUITE.replace("system: be kind", "system: be brief")
@@ -227,3 +227,13 @@ def test_from_python(cli: Any, suite: Path) -> None:
     assert forks.run.test == "order"
     swept = agenteval_tui.fork(forks.run, sweep=[{"at": 3, "tool_error": "down", "label": "down"}], n=1)
     assert [one.name for one in swept.branches] == ["down"]
+
+
+def test_continuations_that_all_end_in_an_error_are_no_success(cli: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = '{kind: python, callable: "asker.py:ask"}'
+    (tmp_path / "asker.py").write_text("def ask(prompt): return 'It is on its way.'\n", "utf-8")
+    (tmp_path / "shop.suite.yaml").write_text(SUITE.replace("{kind: demo, pace: 0}", agent), "utf-8")
+    cli("run", "shop.suite.yaml", "--trust")
+    forked = cli("fork", "order", "--at", 2, "--insert", "user=And when?", "-n", 1, "--trust", "--yes")
+    assert (forked.code, "takes only the prompt" in forked.out) == (3, True)

@@ -16,11 +16,11 @@ from agenteval_tui.cli import shell_completion
 from agenteval_tui.cli.attach_client import handle_interrupt
 from agenteval_tui.cli.continuation_options import Asking, agree_to_price, continuation_options, permit_oracle
 from agenteval_tui.cli.declared_options import declared
-from agenteval_tui.cli.exit_codes import INTERRUPTED
+from agenteval_tui.cli.exit_codes import INTERRUPTED, PASSED
 from agenteval_tui.cli.invocation import Invocation, all_projects, common_options, pass_invocation
 from agenteval_tui.cli.output import outcome_sign
 from agenteval_tui.core.display import one_line
-from agenteval_tui.core.errors import AgentevalError
+from agenteval_tui.core.errors import INFRASTRUCTURE, AgentevalError
 from agenteval_tui.core.ids import short_id
 from agenteval_tui.core.numbers import count
 from agenteval_tui.core.phrasing import listed
@@ -90,7 +90,7 @@ def command(invocation: Invocation, /, reference: str, **values: Any) -> int:
     asked for again, so you can run the same command again after a crash or Ctrl-C. Without a change and without --at,
     the run's stored forks are shown.
 
-    The exit code is 0 if the agent was asked, whatever the results are.
+    The exit code is 0 if a continuation has a verdict, whichever, and 3 if all of them ended in an error.
     """
     if values["insert"] is not None:
         role, equals, text = values["insert"].partition("=")
@@ -169,7 +169,10 @@ def _fork(invocation: Invocation, reference: str, values: dict[str, Any]) -> int
                     f"agenteval show {short_id(row.id)} --diff {short_id(example)}{invocation.db_option} "
                     "compares it step by step"
                 )
-        return INTERRUPTED if interrupted else 0
+        if interrupted:
+            return INTERRUPTED
+        statuses = [answer.status for branch in forks.branches for answer in branch.answers]
+        return INFRASTRUCTURE if statuses and set(statuses) == {"error"} else PASSED
 
 
 def _stored(invocation: Invocation, store: Store, row: RunRow, *, as_json: bool) -> int:
