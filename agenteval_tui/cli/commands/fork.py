@@ -90,7 +90,7 @@ def command(invocation: Invocation, /, reference: str, **values: Any) -> int:
     asked for again, so you can run the same command again after a crash or Ctrl-C. Without a change and without --at,
     the run's stored forks are shown.
 
-    The exit code is 0 if a continuation has a verdict, whichever, and 3 if all of them ended in an error.
+    The exit code is 0 if the agent answered, even if criteria failed, and 3 if every continuation ended in an error.
     """
     if values["insert"] is not None:
         role, equals, text = values["insert"].partition("=")
