@@ -90,7 +90,7 @@ def _widgets(modules: Modules, module: Module) -> Iterator[_Widget]:
 
 
 def _stops(statement: ast.stmt) -> bool:
-    """Whether what comes after it is not shown: `st.stop()`."""
+    """Whether it ends the page: a call of Streamlit's `stop`."""
     return isinstance(statement, ast.Expr) and code_of(statement.value).endswith(".stop()")
 
 
