@@ -1,8 +1,9 @@
 """The repetitions of a test as one tree of steps, and the step at which passing and failing runs part.
 
 A step is a tool call (with its arguments, or without), an answer (its words, in whatever case and spacing), or how a
-run ended without one. Where the requests of all runs are known, so is what a model was asked with at first (tools and
-system prompt, where they differ), and each request that does more than grow. Times and ids do not count.
+run ended without one. So is a tool's result, where equal calls had few different ones. Where the requests of all runs
+are known, so is what a model was asked with at first (tools and system prompt, where they differ), and each request
+that does more than grow. Times and ids do not count.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, Literal
@@ -17,18 +19,19 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from agenteval_tui.analysis.trajectory_alignment import arguments_json
-from agenteval_tui.transcripts.model import Transcript
+from agenteval_tui.transcripts.model import ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest
 from agenteval_tui.transcripts.request_changes import changes_since
 
-Kind = Literal["start", "call", "answer", "error", "end", "asked", "context"]
+Kind = Literal["start", "call", "result", "answer", "error", "end", "asked", "context"]
 
 
 class Action(Struct, frozen=True):
     """One step of an agent. Two acts are the same when their `key` is; `name` is the tool's or the error's.
 
-    `arguments` are those of the first run that was seen to do it, `text` its answer. Of `asked` (what the first request
-    had) they are {tools, system: its characters}; of `context` (a request that did more than grow) `RequestChange`s.
+    `arguments` are those of the first run that was seen to do it, `text` its answer, or the tool's result. Of `asked`
+    (what the first request had) they are {tools, system: its characters}; of `context` (a request that did more than
+    grow) `RequestChange`s.
     """
 
     kind: Kind
@@ -147,12 +150,14 @@ class BranchPoint(Struct, frozen=True):
 
 class Compared(Struct, frozen=True):
     """What of steps is compared. `arguments` false: a call is its tool's name alone; `ignored` names single arguments.
-    `context`: what requests lost, or had otherwise; `asked`: what the first request had."""
+    `context`: what requests lost, or had otherwise; `asked`: what the first request had. `results`: the calls (tool and
+    arguments) whose results count."""
 
     arguments: bool = True
     ignored: frozenset[str] = frozenset()
     context: bool = False
     asked: bool = False
+    results: frozenset[tuple[str, str]] = frozenset()
 
 
 EVERYTHING = Compared()
@@ -170,6 +175,7 @@ def placed_acts(transcript: Transcript, compared: Compared = EVERYTHING) -> tupl
     calls = transcript.tool_calls
     added: set[int] = set()
     contexts = _contexts(transcript, compared)
+    told = {message.tool_call: index for index, message in enumerate(transcript.messages) if message.role == "tool"}
     for index, message in enumerate(transcript.messages):
         if message.role != "assistant":
             continue
@@ -180,6 +186,11 @@ def placed_acts(transcript: Transcript, compared: Compared = EVERYTHING) -> tupl
         if message.content.strip() and not numbers:
             acts.append((_answer(message.content), index))
         acts += [(_call(calls[number].name, calls[number].arguments, compared), index) for number in numbers]
+        acts += [
+            (_result(calls[number]), told.get(number, index))
+            for number in numbers
+            if _call_key(calls[number]) in compared.results
+        ]
     for number, call in enumerate(calls):
         if number not in added:
             acts.append((_call(call.name, call.arguments, compared), call.message))
@@ -195,10 +206,24 @@ def placed_acts(transcript: Transcript, compared: Compared = EVERYTHING) -> tupl
 def compared_in(transcripts: Sequence[Transcript]) -> Compared:
     """What of these runs can be compared: requests where those of all are known, and the first ones where they are not
     all alike, nor all different (a prompt that has something new each time tells nothing)."""
+    results = telling_results(transcripts)
     if any(transcript.requests is None for transcript in transcripts):
-        return Compared()
+        return Compared(results=results)
     begun = {asked_key(request) for transcript in transcripts if (request := first_request(transcript)) is not None}
-    return Compared(context=True, asked=1 < len(begun) <= max(2, len(transcripts) // 2))
+    asked = 1 < len(begun) <= max(2, len(transcripts) // 2)
+    return Compared(context=True, asked=asked, results=results)
+
+
+def telling_results(transcripts: Sequence[Transcript]) -> frozenset[tuple[str, str]]:
+    """The calls whose results tell runs apart: these are not all alike, nor all different (as where they have the
+    time)."""
+    results: defaultdict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
+    for transcript in transcripts:
+        for call in transcript.tool_calls:
+            if call.result is not None:
+                results[_call_key(call)].add(_result(call).key)
+    most = max(2, len(transcripts) // 2)
+    return frozenset(call for call, keys in results.items() if 1 < len(keys) <= most)
 
 
 def first_change(before: Transcript, after: Transcript) -> StepChange | None:
@@ -304,6 +329,15 @@ def _call(name: str, arguments: object, compared: Compared) -> Action:
         arguments = {key: value for key, value in arguments.items() if key not in compared.ignored}
     key = ("call", name, arguments_json(arguments)) if compared.arguments else ("call", name)
     return Action("call", key, name, arguments if compared.arguments else None)
+
+
+def _call_key(call: ToolCall) -> tuple[str, str]:
+    return call.name, arguments_json(call.arguments)
+
+
+def _result(call: ToolCall) -> Action:
+    text = call.result or ""
+    return Action("result", ("result", call.name, " ".join(text.split())), call.name, text=text)
 
 
 def _answer(text: str) -> Action:

@@ -116,24 +116,27 @@ def divergence_among(
     tree = grown(detailed)
     if not (tree.root.passed and tree.root.failed):
         return Divergence(run, by_id, tree, None, everywhere, detailed)
-    # Requests first: what a model was asked with comes before what it did. Then what it did, in detail or not.
-    with_requests = replace(compared_in(list(transcripts.values())), arguments=detailed.arguments)
+    # Requests first: what a model was asked with comes before what it did. So does what its tools told it. Then what it
+    # did, in detail or not.
+    everything = replace(compared_in(list(transcripts.values())), arguments=detailed.arguments)
+    with_requests, with_results = (
+        replace(everything, results=frozenset()),
+        replace(detailed, results=everything.results),
+    )
     plain = Compared(arguments=False)
     for compared in (
         *((with_requests,) if with_requests.context else ()),
+        *((with_results,) if with_results.results else ()),
         detailed,
         *((plain,) if with_arguments is None else ()),
     ):
         grown_tree = tree if compared == detailed else grown(compared)
         fork = first_divergence(grown_tree)
-        # A fork at another step is found as well without requests, and said in plainer words.
-        if fork is not None and (not compared.context or _is_of_requests(fork)):
+        # A fork at another step is found as well without requests or results, and said in plainer words.
+        looked_for = ("asked", "context") if compared.context else ("result",) if compared.results else ()
+        if fork is not None and (not looked_for or any(branch.act.kind in looked_for for branch in fork.branches)):
             return Divergence(run, by_id, grown_tree, fork, everywhere, compared)
     return Divergence(run, by_id, tree, None, everywhere, detailed)
-
-
-def _is_of_requests(fork: BranchPoint) -> bool:
-    return any(branch.act.kind in ("asked", "context") for branch in fork.branches)
 
 
 def divergence_beside(store: Store, run: RunRow) -> Divergence | None:

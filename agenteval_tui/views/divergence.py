@@ -24,6 +24,7 @@ Form = Literal["plural", "singular", "past"]
 _VERBS: dict[str, dict[Form, str]] = {
     "call": {"plural": "call", "singular": "calls", "past": "called"},
     "answer": {"plural": "answer", "singular": "answers", "past": "answered"},
+    "result": {"plural": "get", "singular": "gets", "past": "got"},
     "end": {"plural": "end", "singular": "ends", "past": "ended"},
     "stop": {"plural": "stop", "singular": "stops", "past": "stopped"},
     "asked": {"plural": "start with", "singular": "starts with", "past": "started with"},
@@ -130,6 +131,8 @@ def _action_text(act: Action, beside: Sequence[Action], form: Form) -> str:
         if all(nearby.kind != "answer" or nearby.key == act.key for nearby in beside) and len(beside) > 1:
             return f"{verb} at once" if any(nearby.kind == "call" for nearby in beside) else verb
         return f"{verb} {_quoted(excerpt(act, beside))}"
+    if act.kind == "result":
+        return f"{_VERBS['result'][form]} {_quoted(excerpt(act, beside))} from {act.name}"
     if act.kind in ("asked", "context"):
         return f"{_VERBS[act.kind][form]} {asked_text(act)}"
     if act.kind == "error":
@@ -148,9 +151,9 @@ def asked_text(act: Action) -> str:
 
 
 def excerpt(act: Action, beside: Sequence[Action]) -> str:
-    """An answer on one line, from where it differs from the answers `beside` it."""
+    """An answer, or a result, on one line, from where it differs from those `beside` it."""
     return _from_difference(
-        act.text, (nearby.text for nearby in beside if nearby.kind == "answer" and nearby.key != act.key)
+        act.text, (nearby.text for nearby in beside if nearby.kind == act.kind and nearby.key != act.key)
     )
 
 

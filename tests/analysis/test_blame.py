@@ -13,7 +13,14 @@ from msgspec.structs import replace
 from agenteval_tui.analysis.blame.data_flow import has_value, origin_of
 from agenteval_tui.analysis.blame.free_answer import Repetitions, clues_in, free_answer
 from agenteval_tui.analysis.blame.model import STRENGTH, Blame, ClueCode, SamplingPrice
-from agenteval_tui.analysis.divergence import Trajectory, acts_of, first_divergence, tree_of
+from agenteval_tui.analysis.divergence import (
+    Compared,
+    Trajectory,
+    acts_of,
+    first_divergence,
+    telling_results,
+    tree_of,
+)
 from agenteval_tui.grading.compile import compile_criterion
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.transcripts.codec import from_openai_messages
@@ -186,11 +193,12 @@ def test_the_answer_is_the_last_resort() -> None:
 
 
 def repeated(failed: Transcript, passing: int, failing: int, other: Transcript) -> Repetitions:
-    ways = [Trajectory("run", False, acts_of(failed))]
-    ways += [Trajectory(f"p{number}", True, acts_of(other)) for number in range(passing)]
-    ways += [Trajectory(f"f{number}", False, acts_of(failed)) for number in range(failing)]
+    compared = Compared(results=telling_results([failed, other]))
+    ways = [Trajectory("run", False, acts_of(failed, compared))]
+    ways += [Trajectory(f"p{number}", True, acts_of(other, compared)) for number in range(passing)]
+    ways += [Trajectory(f"f{number}", False, acts_of(failed, compared)) for number in range(failing)]
     tree = tree_of(ways)
-    return Repetitions(len(ways), passing, 0, 0, tree, first_divergence(tree))
+    return Repetitions(len(ways), passing, 0, 0, tree, first_divergence(tree), compared=compared)
 
 
 def test_where_passing_and_failing_repetitions_part() -> None:
@@ -202,6 +210,15 @@ def test_where_passing_and_failing_repetitions_part() -> None:
     assert (blame.reproduces, blame.possible, blame.passed, blame.runs) == ("mostly", "yes", 4, 9)
     assert [(one.step, one.runs, one.passed) for one in blame.prefixes] == [(1, 9, 4), (3, 5, 0), (5, 5, 0)]
     assert [bar.level for bar in bars(blame)] == [0, 0, 0, 7, 0, 4]
+
+
+def test_a_tool_that_gives_another_result_is_where_they_part() -> None:
+    bad = conversation(("user", "q"), ("look", {}, "Error: 'mail'"), ("agent", "wrong"))
+    good = conversation(("user", "q"), ("look", {}, "ann@example.org"), ("agent", "right"))
+    spec = CriterionSpec("Right", "TextResponse", {"metrics": [{"type": "TextMatch", "contains": "right"}]})
+    blame = answer(bad, spec, stored=repeated(bad, 4, 4, good))
+    assert found(blame) == (2, ClueCode.PARTED)
+    assert blame.named[0].fault == "tool"
 
 
 @pytest.mark.parametrize(("passing", "failing", "code"), [(4, 3, ClueCode.PARTED), (1, 2, ClueCode.FEW_PARTED)])

@@ -16,13 +16,14 @@ from agenteval_tui.analysis.divergence import (
     Tree,
     acts_of,
     compared_in,
+    first_change,
     first_divergence,
     tree_of,
 )
 from agenteval_tui.transcripts.codec import from_openai_messages
 from agenteval_tui.transcripts.model import Message, RunError, ToolCall, Transcript
 from agenteval_tui.transcripts.model_request import ModelRequest, ModelRequests, OfferedTool
-from agenteval_tui.views.divergence import fork_text, run_text
+from agenteval_tui.views.divergence import fork_text, run_text, step_change_text
 
 
 def done(*steps: str | tuple[str, Any], error: str = "") -> Transcript:
@@ -205,6 +206,25 @@ def test_runs_part_where_their_first_requests_differ() -> None:
     runs += [(False, asked("bad", ["a"])) for _ in range(3)]
     said = "step 1: 3 of 6 start with find and pay and a system prompt of 1 character (3/3 pass), 3 start with find"
     assert parted(*runs).startswith(said)
+
+
+def told(passed: bool, result: str, answer: str) -> tuple[bool, Transcript]:
+    run = done(FIND, answer)
+    return passed, replace(run, tool_calls=(replace(run.tool_calls[0], result=result),))
+
+
+def test_runs_part_where_a_tool_gives_another_result() -> None:
+    runs = [told(True, "ann@example.org", f"Mail to Ann, {n}") for n in range(3)]
+    runs += [told(False, "Error: 'mail'", f"I could not, {n}") for n in range(2)]
+    said = 'step 2: 3 of 5 get "ann@example.org" from find (3/3 pass), 2 get "Error: \'mail\'" from find (0/2 pass)'
+    assert parted(*runs) == said
+    change = first_change(runs[0][1], runs[4][1])
+    assert step_change_text(change).startswith('step 2: it got "ann@example.org" from find, now it gets "Error: ')
+
+
+def test_results_that_differ_each_time_part_nothing() -> None:
+    runs = [told(n < 3, f"at {n} o'clock", "good" if n < 3 else "bad") for n in range(6)]
+    assert parted(*runs).startswith("step 2: 3 of 6 answer")
 
 
 def test_a_prompt_that_is_new_each_time_parts_nothing() -> None:

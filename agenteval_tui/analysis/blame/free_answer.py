@@ -318,7 +318,8 @@ def _parted(run: str, transcript: Transcript, stored: Repetitions) -> Clue | Non
         "after_runs": branch.number,
         "after_passed": branch.passed,
     }
-    fault: Fault = "environment" if branch.act.kind == "error" else "agent"
+    faults: dict[str, Fault] = {"error": "environment", "result": "tool"}
+    fault = faults.get(branch.act.kind, "agent")
     others = parting.node.passed - branch.passed, parting.node.number - branch.number
     by_chance = fisher_exact(branch.passed, branch.number, *others) > _CHANCE
     code = ClueCode.FEW_PARTED if by_chance else ClueCode.PARTED

@@ -111,6 +111,9 @@ def step_cells(node: Node) -> list[Cell]:
         return cells
     if act.kind == "answer":
         return [("answer  ", "role-assistant bold"), (one_line(excerpt(act, beside), _LONGEST), "")]
+    if act.kind == "result":
+        words = one_line(excerpt(act, beside), _LONGEST)
+        return [("result of ", "dim"), (f"{one_line(act.name, 60)}  ", "role-tool"), (words, "")]
     if act.kind in ("asked", "context"):
         return [("request  ", "bold"), (one_line(asked_text(act), _LONGEST), "")]
     if act.kind == "error":
@@ -235,8 +238,9 @@ def _step_lines(node: Node, width: int) -> list[Line]:
         more = len(body.text) - laid_out[-1].end
         left_out: list[Line] = [((f" … {count(more, 'more character')}", "dim"),)] if more > 0 else []
         return [((f"{head}  tool call", "dim"),), *(((" ", ""), *row.cells) for row in laid_out), *left_out]
-    if act.kind in ("answer", "asked", "context"):
-        name, words = ("answer", act.text) if act.kind == "answer" else ("request", asked_text(act))
+    if act.kind in ("answer", "result", "asked", "context"):
+        words = act.text if act.kind in ("answer", "result") else asked_text(act)
+        name = {"answer": "answer", "result": f"result of {one_line(act.name, 60)}"}.get(act.kind, "request")
         rows = paragraph(words, width - 1, "", 1)
         return [((f"{head}  {name}", "dim"),), *_limited(rows, "line", len(rows))]
     if act.kind == "error":
