@@ -774,6 +774,26 @@ def test_the_route_that_takes_a_message_and_routes_by_place(tmp_path: Path) -> N
     assert agent.config["body"] == {"messages": "{{ messages }}"}
 
 
+def test_of_several_routes_that_takes_the_prompt_whose_key_says_so(tmp_path: Path) -> None:
+    server = (
+        "import { run } from '@openai/agents';\nconst app = express();\n"
+        "app.post('/reset', (_req, res) => { res.json(fresh()); });\n"
+        "app.post('/approve', (req, res) => { approve(Boolean(req.body?.approved)); });\n"
+        "app.post('/convene', async (req, res) => {\n  const wish = req.body?.reviewRequest;\n"
+        "  await run(chief, wish);\n});\n"
+        "app.listen(3001);\n"
+    )
+    package = '{"dependencies": {"@openai/agents": "1", "express": "5"}, "scripts": {"dev": "tsx s.ts"}}'
+    agent = only(tmp_path, {"package.json": package, "s.ts": server})
+    assert agent.config["url"] == "http://127.0.0.1:3001/convene"
+    assert agent.config["body"] == {"reviewRequest": "{{ prompt }}"}
+
+
+def test_an_address_that_traces_go_to_is_no_model_server(tmp_path: Path) -> None:
+    text = "OPENAI_MODEL=gpt\nPHOENIX_COLLECTOR_ENDPOINT=http://localhost:6006\nQDRANT_BASE_URL=http://localhost:6333\n"
+    assert agents_of(tmp_path, {".env.example": text}) == []
+
+
 @pytest.mark.parametrize("provider", ["", "ollama:"])
 def test_a_model_server_without_its_key(tmp_path: Path, provider: str) -> None:
     text = "OPENAI_API_KEY=sk-not-to-be-seen\nOPENAI_BASE_URL=http://localhost:11434/v1\n"

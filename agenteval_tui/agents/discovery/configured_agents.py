@@ -25,7 +25,9 @@ _ADDRESS = re.compile(
     r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*(?:BASE_URL|API_BASE|_ENDPOINT|OLLAMA_HOST))\s*=\s*[\"']?(https?://[^\s\"'#]+)"
 )
 _MODEL = re.compile(r"^\s*(?:export\s+)?([A-Z][A-Z0-9_]*MODEL(?:_NAME)?)\s*=\s*[\"']?([\w./:@-]+)")
-_OTHER_ADDRESS = re.compile("ANTHROPIC|LANG|OTEL|AZURE|SEARCH|GEMINI")
+_OTHER_ADDRESS = re.compile(
+    "ANTHROPIC|LANG|OTEL|AZURE|SEARCH|GEMINI|COLLECTOR|PHOENIX|QDRANT|WEAVIATE|SUPABASE|S3|STORAGE"
+)
 _PROVIDER = re.compile(
     "^(?:anthropic|azure(?:_openai)?|fireworks|google_genai|groq|mistralai|ollama|openai|together|watsonx|xai):"
 )

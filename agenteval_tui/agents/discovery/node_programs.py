@@ -53,7 +53,7 @@ _PORT = re.compile(
     r"\blisten\(\s*\{?\s*(?:port\s*:\s*)?(\d{2,5})|\bport\s*:\s*(\d{2,5})|\bPORT\s*(?:\|\||\?\?)\s*['\"]?(\d{2,5})"
 )
 _KEY = re.compile(
-    r"(?:\{([^{}]+)\}\s*(?::[^=]+)?=\s*(?:\(?\s*await\s+)?(?:\w+(?:\.req)?\.(?:json\(\)|body)|readBody\(|body\b))|(?:\breq(?:uest)?\.body\.(\w+))"
+    r"(?:\{([^{}]+)\}\s*(?::[^=]+)?=\s*(?:\(?\s*await\s+)?(?:\w+(?:\.req)?\.(?:json\(\)|body)|readBody\(|body\b))|(?:\breq(?:uest)?\.body\??\.(\w+))"
 )
 _FILE_ROUTES = (
     (
@@ -90,6 +90,7 @@ _READLINE = re.compile(r"\breadline\b")
 _CALLED = re.compile(r"^(\w+)\(", re.M)
 _NOT_RUN = frozenset(("build", "lint", "test", "format", "typecheck", "type-check", "clean", "postinstall", "prepare"))
 _MESSAGES = ("message", "prompt", "query", "question", "input", "text", "content")
+_ENDS_AS_MESSAGE = re.compile(r"(?:message|prompt|query|question|request|input|text)$", re.IGNORECASE)
 _UI_MESSAGES = [{"id": "1", "role": "user", "parts": [{"type": "text", "text": "{{ prompt }}"}]}]
 _UI_STREAM = {
     "stream": "sse",
@@ -298,7 +299,8 @@ def _file_route(package: Package, own: str, text: str) -> tuple[str, int, list[s
 
 
 def _route(text: str) -> tuple[str, str]:
-    """The path that takes a message, and the text of what answers there: the first that reads one, else the first."""
+    """The path that takes a message, and the text of what answers there: the first that reads one by one of its usual
+    names, else by a name that ends in such a one, else the first that reads anything, else the first."""
     routes = list(_ROUTES.finditer(text))
     places = [*(route.start() for route in routes), len(text)]
     posts = [
@@ -306,8 +308,20 @@ def _route(text: str) -> tuple[str, str]:
         for route, (start, end) in zip(routes, pairwise(places), strict=True)
         if route[1] == "post"
     ]
-    takes = ("messages", *_MESSAGES)
-    return next((post for post in posts if any(key in takes for key in _keys(post[1]))), (posts or [("/", text)])[0])
+    return min(posts, key=lambda post: _rank(_keys(post[1])), default=("/", text))
+
+
+def _rank(keys: Sequence[str]) -> int:
+    """How surely a route with these keys in its body takes a message: 0 surely."""
+    if {"messages", *_MESSAGES} & {*keys}:
+        return 0
+    return 1 if _message_key(keys) else 2 if keys else 3
+
+
+def _message_key(keys: Sequence[str]) -> str:
+    """The key of the request's body that has the message; "" for none."""
+    usual = next((name for name in _MESSAGES if name in keys), "")
+    return usual or next((name for name in keys if _ENDS_AS_MESSAGE.search(name)), "")
 
 
 def _keys(text: str) -> list[str]:
@@ -318,12 +332,12 @@ def _keys(text: str) -> list[str]:
 def _http(port: int, path: str, text: str) -> dict[str, Any]:
     config: dict[str, Any] = {"kind": "http", "url": f"http://127.0.0.1:{port}{path}"}
     keys = _keys(text)
-    into = next((name for name in _MESSAGES if name in keys), None)
+    into = _message_key(keys)
     if "messages" in keys:
         config["body"] = {
             "messages": _UI_MESSAGES if re.search("[uU][iI]Message|convertToModelMessages", text) else "{{ messages }}"
         }
-    elif into is not None:
+    elif into:
         config["body"] = {into: "{{ prompt }}"}
     if "UIMessageStream" in text or "AgentUIStream" in text:
         config.update(_UI_STREAM)
