@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -23,9 +24,15 @@ from agenteval_tui.history.labels import Label
 from agenteval_tui.history.records import RunRow
 from agenteval_tui.history.store import Store
 from agenteval_tui.transcripts.finish_reason import Ending, ending_of
-from agenteval_tui.transcripts.model import Note, RunError, Transcript
+from agenteval_tui.transcripts.model import Note, Output, RunError, Transcript
 
 _NOT_GRADED = "not graded"
+
+
+_ERRORS = ("ERROR", "CRITICAL", "FATAL")
+_SAYS_ERROR = re.compile(rf"\b(?:{'|'.join(_ERRORS)})\b")
+"""In a line that a logger has written to the standard error."""
+_MOST_LOGGED = 3
 
 
 class Explanation(Struct, frozen=True):
@@ -51,6 +58,8 @@ class Explanation(Struct, frozen=True):
     """What left the model's sight, as far as its requests are known."""
     raised: tuple[Raised, ...] = ()
     """What functions around the agent raised."""
+    logged: tuple[Output, ...] = ()
+    """What its code logged as errors, the last of it, where the error itself doesn't say where it is from."""
     earlier_program: EarlierProgram | None = None
     """The code with which the test last passed, if no run with this run's code passed."""
 
@@ -129,7 +138,19 @@ def _explanation(
         ending=ending_of(transcript),
         notes=transcript.notes,
         raised=raised_around(transcript, (result for _, result in criteria)),
+        logged=_logged_errors(transcript),
     )
+
+
+def _logged_errors(transcript: Transcript) -> tuple[Output, ...]:
+    if transcript.error is None or transcript.error.traceback is not None:
+        return ()
+    errors = [
+        output
+        for output in transcript.output
+        if output.level.upper() in _ERRORS or (not output.level and _SAYS_ERROR.search(output.text))
+    ]
+    return tuple(errors[-_MOST_LOGGED:])
 
 
 def criterion_named(run: str, results: Sequence[CriterionResult], name: str) -> tuple[int, CriterionResult]:

@@ -153,6 +153,9 @@ def _of_the_run(explanation: Explanation) -> Iterator[Node]:
         traceback = explanation.error.traceback
         block = () if traceback is None else traceback_block(traceback)
         yield Node(text((why, "broken code")), sign=SIGNS["error"], block=block)
+    for output in explanation.logged:
+        source = " ".join(filter(None, (output.level, output.logger)))
+        yield Node(text(("logged: ", "bold"), one_line(f"{source} {output.text}".strip(), 300)), sign=("!", "warn"))
     for raised in explanation.raised:
         yield Node(
             text((one_line(raised_title(raised)), "broken code")), sign=SIGNS["error"], block=raised_block(raised)

@@ -30,7 +30,7 @@ from agenteval_tui.grading.results import CriterionResult, Evidence, MetricResul
 from agenteval_tui.grading.spec import CriterionSpec
 from agenteval_tui.history.records import ExecutionRecord, PlannedRun, RunEnded, RunRow
 from agenteval_tui.history.store import Store
-from agenteval_tui.transcripts.model import Message, RunError, Transcript
+from agenteval_tui.transcripts.model import Message, Output, RunError, Transcript
 from agenteval_tui.tui.presenters.view_lines import view_lines
 from agenteval_tui.tui.styled_text import plain as plain_line
 from agenteval_tui.views.evidence import explanation, explanation_page, explanation_view, fact_tree, results_in_short
@@ -259,6 +259,25 @@ def test_an_agents_error_is_said_once(store: Store, wanted: str, coded: bool) ->
         assert text.count("no such table") == (0 if text.startswith("[") else 1)
         assert text.count("not graded") == len(found.criteria) == (1 if wanted else 2)
     assert json.loads(json.dumps(to_builtins(explanation_document(found))))["error"]["message"] == error.message
+
+
+def test_what_the_code_logged_stands_below_an_error_that_does_not_say_where_it_is_from(store: Store) -> None:
+    row = kept(store, (), status="error", error=RunError("status", "answered 500", "look at its log"))
+    output = (
+        Output(1.0, "log", "ready", "INFO", "app"),
+        Output(2.0, "log", "no attribute 'output_txt'", "ERROR", "app.main"),
+        Output(3.0, "stderr", "2026-12-01 | ERROR | app.main:79 - it failed"),
+        Output(4.0, "stdout", "an error is a word, too"),
+    )
+    error = RunError("status", "answered 500", "look at its log")
+    found = explanation_of(row, (), Transcript(output=output, error=error))
+    assert as_text(found).splitlines()[:3] == [
+        "! the agent did not finish: status: answered 500 (look at its log)",
+        "! logged: ERROR app.main no attribute 'output_txt'",
+        "! logged: 2026-12-01 | ERROR | app.main:79 - it failed",
+    ]
+    assert len(json.loads(json.dumps(to_builtins(explanation_document(found))))["logged"]) == 2
+    assert not explanation_of(row, (), Transcript(output=output)).logged
 
 
 def test_what_another_tool_skipped_keeps_its_reason(store: Store) -> None:

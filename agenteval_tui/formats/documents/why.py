@@ -14,7 +14,7 @@ from agenteval_tui.formats.documents.model_request import LostDocument, lost_doc
 from agenteval_tui.formats.labels import LabelDocument, label_document
 from agenteval_tui.grading.codec import CriterionDocument, result_document
 from agenteval_tui.grading.explain import FactDocument, fact_document, headline
-from agenteval_tui.transcripts.model import Note, RunError
+from agenteval_tui.transcripts.model import Note, Output, RunError
 from agenteval_tui.views.divergence import parting_text
 
 
@@ -50,6 +50,10 @@ class Why(Document, frozen=True, kw_only=True):
     status: Status
     checks_not_made: Count
     error: Annotated[RunError | None, Meta(description="why the agent did not finish")]
+    logged: Annotated[
+        tuple[Output, ...],
+        Meta(description="the last errors that its code logged, where `error` has no traceback"),
+    ]
     ending: Annotated[
         AnswerEnding | None,
         Meta(description="why the answer ended, if it was cut off, stopped by a filter, or empty"),
@@ -90,6 +94,7 @@ def explanation_document(explanation: Explanation) -> Why:
         suite=row.suite_name,
         test=row.test_id,
         error=explanation.error,
+        logged=explanation.logged,
         ending=None
         if explanation.ending is None
         else AnswerEnding(
