@@ -145,11 +145,12 @@ def _explanation(
 def _logged_errors(transcript: Transcript) -> tuple[Output, ...]:
     if transcript.error is None or transcript.error.traceback is not None:
         return ()
-    errors = [
-        output
-        for output in transcript.output
-        if output.level.upper() in _ERRORS or (not output.level and _SAYS_ERROR.search(output.text))
-    ]
+    errors: list[Output] = []
+    for output in transcript.output:
+        if output.level.upper() in _ERRORS:
+            errors.append(output)
+        elif not output.level:
+            errors += [replace(output, text=line) for line in output.text.splitlines() if _SAYS_ERROR.search(line)]
     return tuple(errors[-_MOST_LOGGED:])
 
 

@@ -266,7 +266,7 @@ def test_what_the_code_logged_stands_below_an_error_that_does_not_say_where_it_i
     output = (
         Output(1.0, "log", "ready", "INFO", "app"),
         Output(2.0, "log", "no attribute 'output_txt'", "ERROR", "app.main"),
-        Output(3.0, "stderr", "2026-12-01 | ERROR | app.main:79 - it failed"),
+        Output(3.0, "stderr", "| INFO | asked\n2026-12-01 | ERROR | app.main:79 - it failed\nINFO 500"),
         Output(4.0, "stdout", "an error is a word, too"),
     )
     error = RunError("status", "answered 500", "look at its log")
