@@ -335,7 +335,8 @@ def _wrap_wide(text: str, start: int, end: int, width: int, spans: list[tuple[in
     while index < end:
         char = text[index]
         size = cell_len(char)
-        if used + size > width and index > line:
+        # A mark without a width belongs to the character before it, however little room that has.
+        if size and used + size > width and index > line:
             if char == " ":
                 spans.append((line, index))
                 index += 1

@@ -174,3 +174,7 @@ def test_lines_of_screens_have_colours_of_themes_and_no_tokens_of_views() -> Non
     assert len(files) > 100
     wrong = {str(file): found for file in files if (found := styles_in(file.read_text("utf-8")) & OF_VIEWS)}
     assert wrong == {}
+
+
+def test_a_mark_stays_with_its_character_where_that_is_wider_than_the_line() -> None:
+    assert wrap("\U00020000\uaa29a", 1) == [(0, 2), (2, 3)]
