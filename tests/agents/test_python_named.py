@@ -305,6 +305,12 @@ class TestFrameworks:
         assert "the option `input` doesn't fit the state of of_named_langgraph:wishes: " in error.message
         assert "'txt'" in error.message
 
+    @pytest.mark.parametrize("message", [{"role": "user", "content": "{{prompt}}"}, ["user", "{{prompt}}"]])
+    async def test_messages_in_a_state_are_as_the_graph_takes_them(self, run_agent: Run, message: object) -> None:
+        given = {"messages": [message], "earlier": [{"role": "user", "content": "before"}]}
+        ran = await run_agent(named("chats", input=given, output="answer"))
+        assert ran.transcript.final_output == "hello after 1", ran.events[-1]
+
     async def test_a_part_of_the_state_that_nothing_gave(self, run_agent: Run) -> None:
         error = failure(await run_agent(named("mails")))
         assert "raised KeyError: 'email' (of_named_langgraph.py, line" in error.message
@@ -346,7 +352,7 @@ class TestFrameworks:
 NAMED = {
     "pydantic_ai": "deps needs number nested outer needs_path make_later structured retried prompted",
     "openai_agents": "openai make_openai repeating with_server hands_over",
-    "langgraph": "graph make_graph opened own remembers notes researches mails wishes",
+    "langgraph": "graph make_graph opened own remembers notes researches mails wishes chats",
 }
 """By framework, what its module names. A module imports one framework, so that a test waits for no other."""
 PACKAGES = {"pydantic_ai": "pydantic_ai", "openai_agents": "agents", "langgraph": "langgraph"}

@@ -605,12 +605,22 @@ def _input_schema(graph: Any) -> type | None:
 
 
 def _as_declared(graph: Any, fields: dict[str, Any], target: str) -> dict[str, Any]:
-    """The fields of a state from JSON, with the models and dataclasses that the graph's nodes look for in it."""
+    """The fields of a state from JSON, with the models and dataclasses that the graph's nodes look for in it. LangChain
+    makes its messages of JSON itself."""
+    schema = _input_schema(graph)
+    hints = signature._hints(schema) if schema is not None else {}
+    own = {name: value for name, value in fields.items() if not _names_messages(hints.get(name))}
     try:
-        return signature.fields_as_declared(_input_schema(graph), fields)
+        return dict(fields, **signature.fields_as_declared(schema, own))
     except (TypeError, ValueError) as error:
         problem = "the option `input` doesn't fit the state of " + target + ": " + " ".join(str(error).split())
         raise pieces.WrongTarget(problem) from error
+
+
+def _names_messages(kind: Any) -> bool:
+    """Whether a class of LangChain's messages is in an annotation."""
+    module = str(getattr(kind, "__module__", ""))
+    return module.startswith("langchain_core.messages") or any(map(_names_messages, typing.get_args(kind)))
 
 
 def _required(graph: Any) -> list[str]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState, StateGraph
+from langgraph.graph.message import add_messages
 from langgraph.runtime import Runtime
 from of_named import Deps
 
@@ -109,6 +111,19 @@ class Wishes(TypedDict):
 
 
 wishes = _graph(Wishes, lambda state: {"answer": state["wish"].text + " " + str(state["wish"].size)})
+
+
+class Chat(TypedDict):
+    messages: Annotated[list[BaseMessage], add_messages]
+    earlier: list[BaseMessage]
+    answer: str
+
+
+def _chatting(state: Chat):
+    return {"answer": state["messages"][-1].content + " after " + str(len(state["earlier"]))}
+
+
+chats = _graph(Chat, _chatting)
 
 
 def make_graph():
