@@ -516,6 +516,20 @@ def logged(function):
 def answer(question, size=1): return question + "!" * size
 @logged
 async def later(question): return question + "?"
+class Bot:
+    def run(self, prompt): return "Bot: " + prompt
+@logged
+def make(): return Bot()
+@logged
+def chat(messages): return " ".join(message["content"] for message in messages)
+def registered(function):
+    NAMES[function.__name__] = function
+    def wrapper(*args, **kwargs):
+        return NAMES["by_name"](*args, **kwargs)
+    return wrapper
+NAMES = {}
+@registered
+def by_name(question): return question + "."
 """
 
     @pytest.mark.parametrize(
@@ -523,6 +537,9 @@ async def later(question): return question + "?"
         [
             ("answer", {}, "hello!"),
             ("later", {}, "hello?"),
+            ("make", {}, "Bot: hello"),
+            ("chat", {}, "hello"),
+            ("by_name", {}, "hello."),
             ("answer", {"input": {"question": "{{prompt}}", "size": 2}}, "hello!!"),
             ("answer", {"input": "Oh {{prompt}}"}, "Oh hello!"),
         ],
@@ -533,6 +550,15 @@ async def later(question): return question + "?"
         (tmp_path / "mine.py").write_text(self.MODULE, encoding="utf-8")
         ran = await run_agent(python(f"mine:{name}", **options))
         assert ran.transcript.final_output == answer, ran.events
+
+    async def test_what_takes_only_the_prompt_does_not_continue_a_conversation(
+        self, run_agent: Run, tmp_path: Path
+    ) -> None:
+        (tmp_path / "mine.py").write_text(self.MODULE, encoding="utf-8")
+        said = (Message("user", "hello"), Message("assistant", "Yes?"), Message("user", "and now?"))
+        for name in ("answer", "by_name"):
+            error = failure(await run_agent(python(f"mine:{name}"), messages=said))
+            assert "takes only the prompt" in error.message
 
 
 class TestFactoriesWithSettings:

@@ -41,19 +41,39 @@ def parameters_of(function: Any) -> list[inspect.Parameter] | None:
     """Its parameters; None for one written in C. They are found once: the function must live as long as the process."""
     if id(function) not in _parameters:
         try:
-            _parameters[id(function)] = function, list(inspect.signature(function).parameters.values())
+            parameters = list(inspect.signature(function).parameters.values())
+            wrapped = _wrapped(function) if _take_anything(parameters) else None
+            if wrapped is not None:
+                parameters = list(inspect.signature(wrapped).parameters.values())
+            _parameters[id(function)] = function, parameters
         except (TypeError, ValueError):
             _parameters[id(function)] = function, None
     return _parameters[id(function)][1]
 
 
 def hides_parameters(function: Any) -> bool:
-    """Whether a decorator without `functools.wraps` hides what the function takes: it takes anything."""
-    parameters = parameters_of(function) or ()
-    kinds = {parameter.kind for parameter in parameters}
-    return inspect.Parameter.VAR_POSITIONAL in kinds and all(
-        kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for kind in kinds
+    """Whether it takes anything: a decorator without `functools.wraps` hides what the function takes."""
+    return _take_anything(parameters_of(function) or ())
+
+
+def _take_anything(parameters: Sequence[inspect.Parameter]) -> bool:
+    kinds = [parameter.kind for parameter in parameters]
+    return kinds in (
+        [inspect.Parameter.VAR_POSITIONAL],
+        [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD],
     )
+
+
+def _wrapped(function: Any) -> Any:
+    """The function that a decorator's own calls, if it keeps that one function and takes arguments by their names."""
+    if not inspect.isfunction(function) or not function.__code__.co_flags & inspect.CO_VARKEYWORDS:
+        return None
+    kept = []
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # it is empty
+            kept.append(cell.cell_contents)
+    functions = [value for value in kept if inspect.isfunction(value) and value is not function]
+    return functions[0] if len(functions) == 1 else None
 
 
 def call(function: Any, request: Request, *, told: bool = False) -> object:
@@ -61,6 +81,8 @@ def call(function: Any, request: Request, *, told: bool = False) -> object:
     `told`: the prompt says what was said before it, as far as that matters."""
     parameters = parameters_of(function)
     if parameters is None or hides_parameters(function):
+        if not told:
+            pieces.refuse_answers(request, getattr(function, "__name__", type(function).__name__), "the parameter")
         return function(request["prompt"])
     positional, named = [], {}
     # What takes nothing but a history gets the prompt in it.
