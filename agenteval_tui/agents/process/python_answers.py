@@ -12,6 +12,7 @@ import dataclasses
 import inspect
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from . import python_context as contexts
@@ -64,7 +65,7 @@ def _take_anything(parameters: Sequence[inspect.Parameter]) -> bool:
     )
 
 
-def _wrapped(function: Any) -> Any:
+def _wrapped(function: Any) -> FunctionType | None:
     """The function that a decorator's own calls, if it keeps that one function and takes arguments by their names."""
     if not inspect.isfunction(function) or not function.__code__.co_flags & inspect.CO_VARKEYWORDS:
         return None
